@@ -1,0 +1,45 @@
+# The two commands are `make run` and `make test`; each does all the set-up it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+TESTABLE := $(VENV)/.testable
+
+.PHONY: run test check format bench clean
+
+run: $(INSTALLED)
+	$(BIN)/mcp-loupe serve demo:flat demo:progressive
+
+test: $(TESTABLE) check
+	tests/chromium.sh
+	$(BIN)/pytest -n 2 --dist loadfile -q
+
+check: $(TESTABLE)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/djlint --check --quiet --lint templates
+	$(BIN)/codespell
+
+format: $(TESTABLE)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(TESTABLE)
+	$(BIN)/python -m benchmarks
+
+$(VENV)/bin/pip:
+	$(PYTHON) -c 'import sys; sys.exit("Loupe needs Python 3.11 or newer; set PYTHON=…") if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+
+$(INSTALLED): pyproject.toml hatch_build.py | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet -e .
+	touch $@
+
+$(TESTABLE): pyproject.toml hatch_build.py | $(VENV)/bin/pip
+	$(BIN)/pip install --quiet -e '.[test]'
+	touch $@ $(INSTALLED)
+
+clean:
+	rm -rf $(VENV) static/vendor build dist
