@@ -1,0 +1,1 @@
+"""Pure facts of MCP: no I/O, no SDK, any thread."""

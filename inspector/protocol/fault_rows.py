@@ -1,0 +1,263 @@
+"""The rows of the error table without a code: tool errors, bare HTTP statuses, our own failures. Pure, any thread.
+
+Source: MCP 2026-07-28 server/tools#error-handling, basic/transports; what mcp 2.3.0 turns a bare HTTP status into
+was measured: its code is never the server's.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from inspector.protocol.code_rows import ErrorEntry
+from inspector.protocol.eras import HANDSHAKE
+
+_HTTP: Final = "2026-07-28 basic/transports/streamable-http"
+_STDIO: Final = "2026-07-28 basic/transports/stdio"
+
+FAULT_ROWS: Final = (
+    ErrorEntry(
+        id="tool-error",
+        name="Tool error",
+        http="200",
+        data_shape="none: a result with isError true",
+        meaning="The call reached the tool, and the tool refused or failed. The protocol worked.",
+        causes=("the arguments do not fit what the tool wants", "what the tool depends on failed"),
+        remedy="Read the result's text: it is written for whoever chose the arguments. Correct them and call again.",
+        spec="2026-07-28 server/tools#error-handling; SEP-1303",
+    ),
+    ErrorEntry(
+        id="bad-reply",
+        name="Answer breaks the rules",
+        http="any",
+        data_shape="whatever came",
+        meaning="An answer came and is JSON, but it breaks JSON-RPC or the schema of its method.",
+        causes=(
+            "a field is missing or has the wrong type",
+            "the envelope is wrong: both result and error, a list as result, an error code that is no integer",
+        ),
+        remedy="Look at the raw answer beside the rule it breaks; report it to the server's authors.",
+        spec="2026-07-28 schema; JSON-RPC 2.0 §5",
+    ),
+    ErrorEntry(
+        id="not-json",
+        name="Answer is not JSON",
+        http="any",
+        data_shape="bytes",
+        meaning="Bytes came where only JSON-RPC may come.",
+        causes=(
+            "the server prints logs or a banner to stdout instead of stderr",
+            "a proxy or web server answered with an HTML page",
+            "the text was cut or is not UTF-8",
+        ),
+        remedy="Look at the bytes; send the server's logging to stderr, or check the URL.",
+        spec=f"{_STDIO}; {_HTTP}",
+    ),
+    ErrorEntry(
+        id="auth-needed",
+        name="Authorization needed",
+        http="401",
+        data_shape="WWW-Authenticate header",
+        meaning="The server does not let anyone in without a valid token.",
+        causes=("no token was sent", "the token has run out or belongs to another server"),
+        remedy="Log in or set the Authorization header; the challenge says where tokens come from.",
+        spec="2026-07-28 basic/authorization",
+    ),
+    ErrorEntry(
+        id="forbidden",
+        name="Refused",
+        http="403",
+        data_shape="WWW-Authenticate header, or none",
+        meaning="The server understood who asks, or from where, and refuses.",
+        causes=(
+            "the token lacks a scope; the challenge names it",
+            "the Origin or Host header is not one the server allows (localhost and 127.0.0.1 differ)",
+        ),
+        remedy="Ask for the scope in the challenge; without one, use the exact host name the server expects.",
+        spec=f"2026-07-28 basic/authorization; {_HTTP}",
+    ),
+    ErrorEntry(
+        id="session-ended",
+        name="Session ended",
+        eras=(HANDSHAKE,),
+        http="404",
+        data_shape="no JSON-RPC body",
+        meaning="The server no longer knows our session id. (The client library reports this as -32600.)",
+        causes=(
+            "the server was restarted or the session ran out",
+            "another instance answers, without shared sessions",
+        ),
+        remedy="Reconnect: a new initialize starts a new session.",
+        spec="2025-11-25 basic/transports#session-management",
+    ),
+    ErrorEntry(
+        id="http-not-found",
+        name="No endpoint at this URL",
+        http="404",
+        data_shape="no JSON-RPC body",
+        meaning="A web server answered, but nothing at this address speaks MCP. (The client library reports this as "
+        "-32601.)",
+        causes=(
+            "the path is wrong: often /mcp, sometimes with a slash at the end",
+            "the server speaks the old HTTP+SSE",
+        ),
+        remedy="Check the URL's path, then try the sse transport.",
+        spec=f"{_HTTP}#backward-compatibility",
+    ),
+    ErrorEntry(
+        id="http-not-acceptable",
+        name="Accept header refused",
+        http="406",
+        data_shape="no JSON-RPC body",
+        meaning="The server wants the client to accept both application/json and text/event-stream.",
+        causes=("a proxy rewrote the Accept header", "a header of your own replaced ours"),
+        remedy="Remove your own Accept header and compare what was sent.",
+        spec=_HTTP,
+    ),
+    ErrorEntry(
+        id="http-redirect",
+        name="Redirected",
+        http="3xx",
+        data_shape="Location header",
+        meaning="The endpoint sent us elsewhere; we do not follow, so that no credential goes astray.",
+        causes=("a slash too many or too few at the end of the URL", "http instead of https", "a login page"),
+        remedy="Set the URL to the one in the Location header, if you trust it.",
+        spec="RFC 9110 §15.4",
+    ),
+    ErrorEntry(
+        id="http-error",
+        name="HTTP request refused",
+        http="4xx",
+        data_shape="no JSON-RPC body",
+        meaning="The endpoint refused with a bare HTTP status. (The client library reports this as -32603.)",
+        causes=(
+            "400: a session id or version header the server does not accept; a lost session should be 404",
+            "405: the endpoint does not take this HTTP method",
+            "429: too many requests",
+        ),
+        remedy="Read the status and the first bytes of the body; compare the headers with a request that worked.",
+        spec=_HTTP,
+    ),
+    ErrorEntry(
+        id="http-server-error",
+        name="HTTP server failed",
+        http="5xx",
+        data_shape="no JSON-RPC body",
+        meaning="The endpoint, or a proxy before it, failed. (The client library reports this as -32603.)",
+        causes=("the server crashed on this request", "the proxy cannot reach the server"),
+        remedy="Read the server's logs and the first bytes of the body; the next request may well work.",
+        spec=_HTTP,
+    ),
+    ErrorEntry(
+        id="http-no-answer",
+        name="Accepted without an answer",
+        http="202",
+        data_shape="empty body",
+        meaning="The server took a request as if it were a notification. (The client library reports this as "
+        "-32600.)",
+        causes=("the server lost the request's id", "a gateway answers before the server does"),
+        remedy="Look at the request as sent: with an id, 202 is a breach of the specification by the server.",
+        spec=_HTTP,
+    ),
+    ErrorEntry(
+        id="http-wrong-type",
+        name="Unexpected content type",
+        http="2xx",
+        data_shape="neither application/json nor text/event-stream",
+        meaning="The answer is of a type MCP does not use. (The client library reports this as -32600.)",
+        causes=("the URL leads to a web page", "the server forgets to set Content-Type"),
+        remedy="Look at the first bytes of the body and check the URL.",
+        spec=_HTTP,
+    ),
+    ErrorEntry(
+        id="sdk-made",
+        name="Error made by the client library",
+        origin="sdk",
+        meaning="Our client library raised this; its code did not come from the server.",
+        causes=(
+            "it could not use what the server sent",
+            "the connection was in no state to take the request",
+        ),
+        remedy="Look at the frames and HTTP exchanges around it: they show what the server really did.",
+        spec="none",
+    ),
+    ErrorEntry(
+        id="spawn-failed",
+        name="Command did not start",
+        origin="console",
+        meaning="The server's process could not be started, or ended at once.",
+        causes=(
+            "the command is not on PATH, or needs its full path",
+            "it may not be run, or its interpreter is missing",
+            "it wants an argument or an environment variable; its stderr says which",
+        ),
+        remedy="Run the shown command in a terminal; give the full path of the program.",
+        spec=_STDIO,
+    ),
+    ErrorEntry(
+        id="network-failed",
+        name="No connection",
+        origin="console",
+        meaning="The server's address could not be reached.",
+        causes=(
+            "the server is not running, or on another port",
+            "the host name has no address",
+            "a proxy or firewall",
+        ),
+        remedy="Check host and port; open the URL with another program from this machine.",
+        spec="none",
+    ),
+    ErrorEntry(
+        id="tls-failed",
+        name="TLS failed",
+        origin="console",
+        meaning="The server was reached, but no trusted encrypted connection came about.",
+        causes=("its certificate is signed by a private authority", "it is out of date or for another name"),
+        remedy="Let this machine trust the authority, if you do; check the date and the host name.",
+        spec="none",
+    ),
+    ErrorEntry(
+        id="no-era",
+        name="Neither era answered",
+        origin="console",
+        meaning="Neither server/discover nor initialize was answered in time.",
+        causes=("the program is no MCP server, or waits for something", "it starts slower than the time-out"),
+        remedy="Read its stderr, raise the connect time-out, or set the era by hand.",
+        spec="2026-07-28 basic/versioning; basic/transports#backward-compatibility",
+    ),
+    ErrorEntry(
+        id="timed-out",
+        name="We stopped waiting",
+        origin="console",
+        meaning="No answer came within our own time-out. The server sent no error and may still be at work.",
+        causes=("the work takes longer than the time-out", "the server hangs, or never saw the request"),
+        remedy="Raise the call time-out, look for progress notifications, try again.",
+        spec="2026-07-28 basic/patterns/cancellation",
+    ),
+    ErrorEntry(
+        id="connection-closed",
+        name="Connection lost",
+        origin="console",
+        meaning="The process ended or the stream broke while we waited. The server sent no error.",
+        causes=("the server crashed or exited", "a proxy closed an idle stream"),
+        remedy="Look at the exit code or signal and the last stderr lines, then reconnect.",
+        spec=f"{_STDIO}; {_HTTP}",
+    ),
+    ErrorEntry(
+        id="cancelled",
+        name="Cancelled",
+        origin="console",
+        meaning="You stopped this request. The server was told, and may have done part of the work.",
+        causes=("the cancel button, or Ctrl-C",),
+        remedy="Nothing is broken; check what the server did before you repeat a call that changes things.",
+        spec="2026-07-28 basic/patterns/cancellation",
+    ),
+    ErrorEntry(
+        id="console-made",
+        name="Error on our side",
+        origin="console",
+        meaning="Loupe itself raised this; nothing of it came from the server.",
+        causes=("a setting, a file or a command that cannot be used",),
+        remedy="Read the sentence that came with it.",
+        spec="none",
+    ),
+)
