@@ -1,0 +1,87 @@
+"""Bounded reads, atomic private writes, and OS errors as sentences. Any thread; blocks on the disk."""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from inspector.errors import ConfigError, StorageError
+
+LARGEST_CONFIG: Final = 16 * 1024 * 1024
+"""Bytes. Client files of a few MB exist (chat histories beside `mcpServers`); above, it is no config file."""
+
+_REASONS: Final = {
+    errno.ENOSPC: ("the disk is full", "Free some space"),
+    errno.EDQUOT: ("your disk quota is used up", "Free some space"),
+    errno.EROFS: ("it is on a read-only file system", "Choose a folder that can be written"),
+    errno.EACCES: ("this user may not write there", "Change its owner or permissions"),
+    errno.EPERM: ("this user may not change it", "Change its owner or permissions"),
+    errno.ENOTDIR: ("a part of the path is a file, not a folder", "Remove or rename that file"),
+    errno.EEXIST: ("it is a file, not a folder", "Remove or rename that file"),
+    errno.ELOOP: ("its symbolic links go round in a circle", "Repair the links"),
+    errno.ENAMETOOLONG: ("its name is too long", "Choose a shorter path"),
+}
+
+
+def storage_error(path: Path, error: OSError) -> StorageError:
+    """What stopped us at `path`, and the way out every such fault shares: another folder."""
+    reason, step = _REASONS.get(error.errno or 0, (error.strerror or type(error).__name__, "Check the path"))
+    return StorageError(
+        f"{path} cannot be used: {reason}.",
+        f"{step}, or give another folder with --data-dir (or MCP_LOUPE_DATA).",
+        facts={"path": str(path), "errno": error.errno},
+    )
+
+
+def read_text(path: Path) -> str:
+    """A config file's text; UTF-8, or UTF-16 when it starts with a byte order mark (as PowerShell writes it).
+
+    Raises ConfigError when it is missing, unreadable, no regular file (a FIFO would block for ever), or too
+    large.
+    """
+    try:
+        if not path.is_file():
+            raise ConfigError(f"{path} is not a file.", "Check the path.")
+        with path.open("rb") as file:
+            found = file.read(LARGEST_CONFIG + 1)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else "its name is not a path"
+        raise ConfigError(
+            f"{path} cannot be read: {reason}.", "Check the path and its permissions."
+        ) from None
+    if len(found) > LARGEST_CONFIG:
+        raise ConfigError(f"{path} is larger than 16 MiB, so it is no config file.", "Check the path.")
+    try:
+        return found.decode("utf-16" if found[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(
+            f"{path} is no text that can be read (byte {error.start}).", "Save it as UTF-8."
+        ) from None
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replaces `path` by `text` in one step, mode 0600; a reader sees the old text or the new, never a part.
+
+    A symbolic link is followed, not replaced: people keep such files in a dotfiles folder. Raises
+    StorageError.
+    """
+    target = Path(os.path.realpath(path))
+    temporary: str | None = None
+    try:
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{target.name}.", dir=target.parent
+        )  # mkstemp makes it 0600
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except OSError as error:
+        if temporary is not None:
+            with suppress(OSError):
+                os.unlink(temporary)
+        raise storage_error(path, error) from None

@@ -1,0 +1,60 @@
+"""What a person configured about one server: a frozen value, no I/O. Any thread."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+STDIO: Final = "stdio"
+STREAMABLE_HTTP: Final = "streamable-http"
+SSE: Final = "sse"
+ERAS: Final = ("auto", "handshake", "modern")
+CLIENT_CAPABILITIES: Final = ("roots", "sampling", "elicitation")
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds. `probe`: how long `server/discover` may take before the handshake era is tried; `connect`: the
+    whole way to the first capability answer; `call`: one request; `close`: each step of the shutdown ladder."""
+
+    probe: float = 10.0
+    connect: float = 30.0
+    call: float = 60.0
+    close: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """One target. Either `argv` (stdio) or `url` (streamable-http, or sse when `transport` says so).
+
+    env and headers hold values, some of them secret: show and record their names only.
+    declare: client capabilities we announce. ids: `int` (from 10 on) or `str` (`c10`).
+    source: where the definition came from, for people ("added by hand", a file's path, "demo").
+    """
+
+    name: str
+    transport: str = STDIO
+    argv: tuple[str, ...] = ()
+    env: dict[str, str] = field(default_factory=dict, repr=False)
+    cwd: str | None = None
+    url: str | None = None
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+    era: str = "auto"
+    timeouts: Timeouts = Timeouts()
+    declare: tuple[str, ...] = ()
+    ids: str = "int"
+    source: str = "added by hand"
+
+    def shown_target(self) -> str:
+        """The command as a shell would take it, or the URL without userinfo: for people, never for spawning."""
+        if self.url is not None:
+            return re.sub(r"(?<=//)[^/@]*@", "…@", self.url)
+        return shlex.join(self.argv)
+
+    def public(self) -> dict[str, Any]:
+        """The trace format's `target`: {argv, cwd, env_names} or {url, header_names}; no values."""
+        if self.url is not None:
+            return {"url": self.shown_target(), "header_names": sorted(self.headers)}
+        return {"argv": list(self.argv), "cwd": self.cwd, "env_names": sorted(self.env)}
