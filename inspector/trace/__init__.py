@@ -1,0 +1,1 @@
+"""Recording and reading back: the only room that imports sqlite_utils."""

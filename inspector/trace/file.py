@@ -1,0 +1,279 @@
+"""The portable trace file, version 1: written as things happen on the `trace-file` thread, read back on any.
+
+Contract: docs/trace-format.md. One JSON object a line, a header first, a trailer last; gzip when the name ends
+in `.gz`.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import json
+import os
+import queue
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import IO, Any, Protocol, cast
+
+from inspector.errors import FileError
+from inspector.trace.rows import rfc3339
+from inspector.wire.events import Event, Journal
+
+FORMAT, VERSION, MINOR = "mcp-trace", 1, 0
+LINE_BYTES = 32 << 20
+CUT_BYTES = 4 << 20
+"""How much of a raw is kept when its line would be too long; escaped it may take six times as much."""
+
+
+class Redaction(Protocol):
+    """What hides secrets: its rules for the header, its work on one event's fields, its sums for the trailer."""
+
+    def header(self) -> dict[str, Any]: ...
+    def apply(self, fields: dict[str, Any]) -> dict[str, Any]: ...
+    def counts(self) -> dict[str, int]: ...
+    def skipped(self) -> list[Any]: ...
+
+
+# -- an event as a line
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """The event under the names of the trace format, raw as a string or base64."""
+    fields: dict[str, Any] = {
+        "t": event.t,
+        "seq": event.seq,
+        "c": event.c,
+        "at": rfc3339(event.at_us),
+        "dt": event.dt_us,
+        "dir": event.dir,
+    }
+    own = {
+        "kind": event.kind,
+        "method": event.method,
+        "pair": event.pair,
+        "ms": event.ms,
+        "cause": event.cause,
+    }
+    fields |= {name: value for name, value in own.items() if value is not None}
+    if event.id is not None:
+        fields["id"] = json.loads(event.id)
+    if event.raw is not None:
+        fields |= _raw_fields(event.t, event.raw)
+    return fields | {name: value for name, value in event.body.items() if name not in fields}
+
+
+def event_line(event: Event, redaction: Redaction | None = None) -> bytes:
+    """The event's line, with LF. A raw too long for a reader's limit is cut, and the line says so."""
+    fields = event_fields(event)
+    if event.raw is not None and len(event.raw) > CUT_BYTES and _too_long(event.raw, fields):
+        fields = event_fields(replace(event, raw=_head(event.raw)))
+        fields |= {"cut": True, "full_bytes": len(event.raw)}
+        if redaction is None:  # a digest of what was hidden would give it away
+            fields["sha256"] = hashlib.sha256(event.raw).hexdigest()
+        if event.t == "rpc":
+            fields["bytes"] = len(event.raw)
+    return _encode(fields if redaction is None else redaction.apply(fields))
+
+
+def _too_long(raw: bytes, fields: dict[str, Any]) -> bool:
+    return len(raw) > LINE_BYTES or len(_encode(fields)) > LINE_BYTES
+
+
+def _raw_fields(t: str, raw: bytes) -> dict[str, Any]:
+    name = {"rpc": "raw", "http": "body"}.get(t, "data")
+    try:
+        fields = {name: raw.decode("utf-8"), "enc": "utf8"}
+    except UnicodeDecodeError:
+        fields = {name: base64.b64encode(raw).decode("ascii"), "enc": "base64"}
+    if t in ("rpc", "http") and fields["enc"] == "utf8":
+        del fields["enc"]
+    return fields | {"bytes": len(raw)} if t == "rpc" else fields
+
+
+def _head(raw: bytes) -> bytes:
+    """The first CUT_BYTES, not ending inside a character."""
+    end = CUT_BYTES
+    while end > CUT_BYTES - 4 and raw[end] & 0xC0 == 0x80:
+        end -= 1
+    return raw[:end]
+
+
+def _encode(fields: dict[str, Any]) -> bytes:
+    """Strict JSON and LF. Lone surrogates stay as escapes; what JSON has no number for becomes its name."""
+    try:
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    except ValueError:
+        return _encode(_finite(fields))
+    try:
+        return text.encode("utf-8") + b"\n"
+    except UnicodeEncodeError:
+        return json.dumps(fields, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    if isinstance(value, float) and value - value != 0:
+        return str(value)
+    return value
+
+
+# -- writing
+
+
+class TraceFileWriter:
+    """Writes everything a journal emits from now on into a new file. It attaches its `sink` itself.
+
+    Attach it before the first event, so that the file's seqs start at 1. After a failed write `failed` holds the
+    sentence, later events are counted in `dropped`, and `close` raises. FileError when the file cannot be made
+    or exists already.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        journal: Journal,
+        *,
+        title: str = "",
+        note: str = "",
+        redaction: Redaction | None = None,
+        tool_version: str,
+    ) -> None:
+        self.path = path
+        self.failed: str | None = None
+        self._journal = journal
+        self._redaction = redaction
+        self._queue: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
+        self._closed = False
+        self._accepted = self._events = self._last_seq = 0
+        self._digest = hashlib.sha256()
+        try:
+            self._file = _create(path)
+        except OSError as problem:
+            raise _cannot_write(path, problem) from problem
+        header = _encode(_header(journal, title, note, redaction, tool_version))
+        self._thread = threading.Thread(target=self._run, args=(header,), name="trace-file", daemon=True)
+        self._thread.start()
+        journal.sinks = [*journal.sinks, self.sink]
+
+    def sink(self, event: Event) -> None:
+        """Take an event; called under the journal's lock."""
+        self._accepted += 1
+        if self.failed is None and not self._closed:
+            self._queue.put(event)
+
+    @property
+    def dropped(self) -> int:
+        """Events taken that will never be in the file; 0 as long as nothing failed."""
+        return self._accepted - self._events if self.failed or self._closed else 0
+
+    def close(self, timeout: float = 10.0) -> None:
+        """Write what is queued and the trailer. Raises FileError when that failed or takes longer."""
+        if self._closed:
+            return
+        self._journal.sinks = [sink for sink in self._journal.sinks if sink != self.sink]
+        self._closed = True
+        self._queue.put(None)
+        self._thread.join(timeout)
+        if self._thread.is_alive():
+            self.failed = f"The trace file {self.path} could not be finished within {timeout:g} s."
+        if self.failed is not None:
+            raise FileError(
+                self.failed, "Check the disk; what was written before opens as an incomplete trace."
+            )
+
+    def _run(self, header: bytes) -> None:
+        try:
+            with self._file:
+                self._write(header)
+                self._file.flush()
+                while self._drain():
+                    self._file.flush()  # whole lines are on disk when we are killed
+                self._write(self._trailer())
+        except OSError as problem:
+            self.failed = _cannot_write(self.path, problem).message
+        except Exception as problem:  # noqa: BLE001 - a dead thread would lose events unseen
+            self.failed = (
+                f"The trace file {self.path} could not be written ({type(problem).__name__}: {problem})."
+            )
+
+    def _drain(self) -> bool:
+        """Wait for events and write all that are queued; False at the end."""
+        event = self._queue.get()
+        while event is not None:
+            self._write(event_line(event, self._redaction))
+            self._events += 1
+            self._last_seq = event.seq
+            try:
+                event = self._queue.get_nowait()
+            except queue.Empty:
+                return True
+        return False
+
+    def _write(self, line: bytes) -> None:
+        self._digest.update(line)
+        self._file.write(line)
+
+    def _trailer(self) -> bytes:
+        hidden = self._redaction
+        return _encode(
+            {
+                "t": "end",
+                "events": self._events,
+                "complete": self._events == self._last_seq,
+                "redaction_counts": hidden.counts() if hidden else {},
+                "redaction_skipped": hidden.skipped() if hidden else [],
+                "sha256": self._digest.hexdigest(),
+            }
+        )
+
+
+def _header(
+    journal: Journal, title: str, note: str, redaction: Redaction | None, tool_version: str
+) -> dict[str, Any]:
+    return {
+        "t": "header",
+        "format": FORMAT,
+        "v": VERSION,
+        "minor": MINOR,
+        "tool": {"name": "mcp-loupe", "version": tool_version},
+        "created": rfc3339(time.time_ns() // 1000),
+        "title": title,
+        "note": note,
+        "clock": {"wall0": rfc3339(journal.wall0_us), "mono_unit": "us"},
+        "redaction": redaction.header() if redaction else None,
+    }
+
+
+def _create(path: Path) -> IO[bytes]:
+    opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    file = os.fdopen(opened, "wb")
+    if path.suffix != ".gz":
+        return file
+    return cast("IO[bytes]", _Gzip(filename="", mode="wb", fileobj=file, mtime=0))
+
+
+class _Gzip(gzip.GzipFile):
+    """A gzip stream that closes the file under it too."""
+
+    def close(self) -> None:
+        file = cast("IO[bytes] | None", self.fileobj)
+        try:
+            super().close()
+        finally:
+            if file is not None:
+                file.close()
+
+
+def _cannot_write(path: Path, problem: OSError) -> FileError:
+    if isinstance(problem, FileExistsError):
+        return FileError(f"{path} exists already.", "Choose another name, or remove that file.")
+    return FileError(
+        f"The trace file {path} could not be written: {problem.strerror or problem}.",
+        "Check the folder, its permissions and the free space.",
+    )
