@@ -1,0 +1,1 @@
+"""What servers list, as values: snapshots, bytes, tokens, renderings, forms."""

@@ -1,0 +1,161 @@
+"""JSON as text: where values stand, the compact form and the canonical form, digit for digit. Pure, any thread."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+_WHITESPACE = re.compile(r"[ \t\n\r]*")
+_TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^ \t\n\r"]+')
+_DECODER = json.JSONDecoder()
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SORTING_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+compact_value = _ENCODER.encode
+"""A parsed value as compact JSON text: escapes minimal, non-ASCII raw. Numbers may have lost their spelling."""
+
+
+class Reader:
+    """Walks JSON text once, telling where values begin and end.
+
+    `members` and `elements` yield with `at` on a value; the caller takes it with `value`, `members` or
+    `elements` before going on. Raises ValueError when the text is no JSON, RecursionError when too deep.
+    """
+
+    def __init__(self, text: str, at: int = 0) -> None:
+        self.text = text
+        self.at = at
+
+    def peek(self) -> str:
+        """The next character that is not whitespace, or an empty string at the end."""
+        found = _WHITESPACE.match(self.text, self.at)
+        self.at = found.end() if found else self.at
+        return self.text[self.at : self.at + 1]
+
+    def value(self) -> Any:
+        """The parsed value here."""
+        self.peek()
+        value, self.at = _DECODER.raw_decode(self.text, self.at)
+        return value
+
+    def members(self) -> Iterator[str]:
+        """The keys of the object here, duplicates included."""
+        self._take("{")
+        if self.peek() == "}":
+            self._take("}")
+            return
+        while True:
+            if self.peek() != '"':
+                raise ValueError(f"a key was expected at character {self.at}")
+            key = str(self.value())
+            self._take(":")
+            self.peek()
+            yield key
+            if self._take(",}") == "}":
+                return
+
+    def elements(self) -> Iterator[int]:
+        """The positions in the array here, from 0."""
+        self._take("[")
+        if self.peek() == "]":
+            self._take("]")
+            return
+        index = 0
+        while True:
+            self.peek()
+            yield index
+            if self._take(",]") == "]":
+                return
+            index += 1
+
+    def _take(self, wanted: str) -> str:
+        char = self.peek()
+        if not char or char not in wanted:
+            raise ValueError(f"one of {wanted} was expected at character {self.at}")
+        self.at += 1
+        return char
+
+
+def utf8(text: str) -> bytes:
+    r"""UTF-8 bytes; a lone surrogate, which has none, keeps its six-character escape `\udXXX`."""
+    return text.encode("utf-8", "backslashreplace")
+
+
+def compact(text: str) -> str:
+    r"""Valid JSON text without spaces: key order, duplicate keys and number spellings stay as they are.
+
+    String escapes become minimal (`\u00e9` -> é, `\/` -> /); lone surrogates stay as characters here and
+    become escapes in `utf8`.
+    """
+    tokens = _TOKENS.findall(text)
+    if "\\" in text:
+        tokens = [_unescaped(token) if "\\" in token else token for token in tokens]
+    return "".join(tokens)
+
+
+def _unescaped(token: str) -> str:
+    return compact_value(json.loads(token))
+
+
+def members_of(text: str) -> list[tuple[str, str]]:
+    """(key, compact value text) of each member of a JSON object, in order, duplicates kept."""
+    reader = Reader(text)
+    found = []
+    for key in reader.members():
+        start = reader.at
+        value = reader.value()
+        found.append((key, compact_as_received(text[start : reader.at], value)))
+    return found
+
+
+def compact_as_received(raw: str, value: Any) -> str:
+    """The compact form of `raw`, whose parsed value is at hand.
+
+    Nearly every server sends compact JSON already: when the C encoder reproduces the text it is compact and
+    nothing odd is in it. Only the rest walks the slower road over tokens.
+    """
+    try:
+        if compact_value(value) == raw:
+            return raw
+    except RecursionError:
+        pass
+    return compact(raw)
+
+
+def canonical(raw: str, value: Any) -> str:
+    """The compact form of `raw`, whose parsed value is at hand, with keys sorted by code point at every depth.
+
+    Duplicate keys keep their order. A text nested too deeply to sort is returned compact, in received order.
+    """
+    try:
+        if compact_value(value) == raw:
+            return _SORTING_ENCODER.encode(value)
+        tree = json.loads(
+            raw, object_pairs_hook=_Pairs, parse_float=_Number, parse_int=_Number, parse_constant=_Number
+        )
+        return _written(tree)
+    except RecursionError:
+        return compact(raw)
+
+
+class _Number(str):
+    """A number as spelled."""
+
+    __slots__ = ()
+
+
+class _Pairs(list[tuple[str, Any]]):
+    """An object's members, duplicates included."""
+
+
+def _written(node: Any) -> str:
+    if isinstance(node, _Number):
+        return str(node)
+    if isinstance(node, _Pairs):
+        pairs = sorted(node, key=lambda pair: pair[0])
+        return "{" + ",".join([f"{compact_value(key)}:{_written(value)}" for key, value in pairs]) + "}"
+    if isinstance(node, list):
+        return "[" + ",".join([_written(value) for value in node]) + "]"
+    return compact_value(node)

@@ -1,0 +1,87 @@
+r"""Exact bytes of each listed definition, whole and by part. Pure; run it in the worker process.
+
+A definition's text is its JSON as received, made compact: key order, duplicate keys and number spellings (`1.0`,
+`1e5`, `-0`, integers of any length) unchanged, non-ASCII raw, escapes minimal (`\u00e9` -> é, `\/` -> /). A lone
+surrogate keeps its escape `\udXXX` in bytes, because UTF-8 has none for it, and counts as U+FFFD in tokens.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from inspector.catalog import jsontext
+from inspector.catalog.snapshot import Item, Listing
+
+PARTS: Final = (
+    "name",
+    "title",
+    "description",
+    "inputSchema",
+    "outputSchema",
+    "annotations",
+    "icons",
+    "_meta",
+    "other",
+)
+"""Where a definition's bytes go; `other` is braces, commas and every key not named here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One definition, weighed.
+
+    name: as in `Item`, None when it has none. parts: bytes by `PARTS`, summing to `definition_bytes`; the parts
+    a definition lacks are absent. text: the compact definition. broken: as in `Item`.
+    """
+
+    name: str | None
+    definition_bytes: int
+    parts: dict[str, int]
+    text: str = field(repr=False)
+    broken: str = ""
+
+
+def measure_items(listing: Listing) -> list[Measure]:
+    """Weigh every item, broken ones too."""
+    return [measure_item(item) for item in listing.items]
+
+
+def measure_item(item: Item) -> Measure:
+    """Weigh one item."""
+    if not isinstance(item.value, dict):
+        text = jsontext.compact_as_received(item.raw, item.value)
+        return Measure(item.name, _size(text), {"other": _size(text)}, text, item.broken)
+    try:
+        members = _members(item.raw, item.value)
+    except RecursionError:
+        text = jsontext.compact(item.raw)
+        return Measure(
+            item.name, _size(text), {"other": _size(text)}, text, "nested too deeply to weigh by part"
+        )
+    text = "{" + ",".join([member for _, member in members]) + "}"
+    size = _size(text)
+    return Measure(item.name, size, _parts(members, size), text, item.broken)
+
+
+def _members(raw: str, value: dict[str, Any]) -> list[tuple[str, str]]:
+    """(key, compact `"key":value`) in received order, duplicates included."""
+    quick = [
+        (key, f"{jsontext.compact_value(key)}:{jsontext.compact_value(each)}") for key, each in value.items()
+    ]
+    if "{" + ",".join([member for _, member in quick]) + "}" == raw:
+        return quick
+    return [(key, f"{jsontext.compact_value(key)}:{text}") for key, text in jsontext.members_of(raw)]
+
+
+def _parts(members: list[tuple[str, str]], size: int) -> dict[str, int]:
+    parts: dict[str, int] = {}
+    for key, member in members:
+        if key in PARTS and key != "other":
+            parts[key] = parts.get(key, 0) + _size(member)
+    parts["other"] = size - sum(parts.values())
+    return parts
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(jsontext.utf8(text))

@@ -1,0 +1,188 @@
+"""A listing weighed as a whole, and its JSON document for `list --json`. Pure; run `measure_listing` in the worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from inspector.catalog import providers
+from inspector.catalog.jsontext import utf8
+from inspector.catalog.measure import Measure, measure_items
+from inspector.catalog.snapshot import ABSENT, TOOLS, ListedPage, Page, Snapshot, read_pages
+from inspector.catalog.tokens import AFFORDABLE, LITTLE, O200K, TokenCount, count
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTokens:
+    """Tokens of one definition, and of the tool as each provider would be sent it (none for a broken tool)."""
+
+    definition: TokenCount
+    rendered: dict[str, TokenCount]
+
+
+@dataclass(frozen=True, slots=True)
+class ListingTokens:
+    """Tokens by one tokenizer. wire: of the raw pages; items: in the order of the measures."""
+
+    tokenizer: str
+    wire: TokenCount
+    items: tuple[ItemTokens, ...] = field(repr=False)
+
+    @property
+    def definitions(self) -> TokenCount:
+        return self._sum([each.definition for each in self.items])
+
+    @property
+    def rendered(self) -> dict[str, TokenCount]:
+        """Sums by provider; empty when nothing was rendered (prompts, resources, or not asked for)."""
+        if not any(each.rendered for each in self.items):
+            return {}
+        return {
+            provider: self._sum([each.rendered[provider] for each in self.items if each.rendered])
+            for provider in providers.PROVIDERS
+        }
+
+    def _sum(self, counts: list[TokenCount]) -> TokenCount:
+        value = sum(each.value for each in counts)
+        return TokenCount(value, all(each.exact for each in counts), self.tokenizer)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredListing:
+    """A listing in numbers; plain values, so a worker process can hand it back. tokens: None when not counted."""
+
+    what: str
+    pages: tuple[ListedPage, ...]
+    measures: tuple[Measure, ...] = field(repr=False)
+    sha256: str
+    order_sha256: str
+    tokens: ListingTokens | None
+
+    @property
+    def wire_bytes(self) -> int:
+        return sum(page.wire_bytes for page in self.pages)
+
+    @property
+    def definition_bytes(self) -> int:
+        return sum(each.definition_bytes for each in self.measures)
+
+    def definition_text(self, index: int) -> str:
+        """The compact definition of the item at `index`."""
+        return self.measures[index].text
+
+
+def measure_listing(
+    what: str, raws: list[bytes], *, tokens: bool, rendered: bool, tokenizer: str = O200K
+) -> MeasuredListing:
+    """Read and weigh one list. tokens: count them (slow: 20 times a json.loads); rendered: for each provider too."""
+    listing = read_pages(what, raws)
+    measures = tuple(measure_items(listing))
+    counted = _count(measures, raws, rendered and what == TOOLS, tokenizer) if tokens else None
+    return MeasuredListing(what, listing.pages, measures, listing.sha256, listing.order_sha256, counted)
+
+
+def _count(measures: tuple[Measure, ...], raws: list[bytes], rendered: bool, tokenizer: str) -> ListingTokens:
+    pages = [count(raw.decode("utf-8", "replace"), tokenizer) for raw in raws]
+    wire = TokenCount(sum(each.value for each in pages), all(each.exact for each in pages), tokenizer)
+    # Thousands of definitions, each just affordable, would still take an hour.
+    affordable = AFFORDABLE if wire.exact else LITTLE
+
+    def count_item(measure: Measure) -> ItemTokens:
+        sent = providers.render_all(measure.text) if rendered and not measure.broken else {}
+        return ItemTokens(
+            count(measure.text, tokenizer, affordable=affordable),
+            {name: count(each.text, tokenizer, affordable=affordable) for name, each in sent.items()},
+        )
+
+    return ListingTokens(tokenizer, wire, tuple([count_item(each) for each in measures]))
+
+
+def list_document(
+    snapshot: Snapshot, measured: MeasuredListing, model: providers.Model | None = None
+) -> dict[str, Any]:
+    """The catalog's part of `list --json`: `pages`, `totals` and the items under `measured.what` (`tools`…).
+
+    Absent is absent: hint keys the server did not send, `tokens` that were not counted, `rendered` of what no
+    provider is sent. `instructions_bytes` and `window_share` are null when unknown. A token object carries
+    `"estimate": true` when any of its numbers is one.
+    """
+    pages = [_page_entry(page, read) for page, read in zip(snapshot.pages, measured.pages, strict=True)]
+    counted = measured.tokens.items if measured.tokens else [None] * len(measured.measures)
+    items = [_item_entry(each, count_) for each, count_ in zip(measured.measures, counted, strict=True)]
+    return {"pages": pages, "totals": _totals(snapshot, measured, model), measured.what: items}
+
+
+def _totals(snapshot: Snapshot, measured: MeasuredListing, model: providers.Model | None) -> dict[str, Any]:
+    instructions = snapshot.instructions
+    totals: dict[str, Any] = {
+        measured.what: len(measured.measures),
+        "wire_bytes": measured.wire_bytes,
+        "definition_bytes": measured.definition_bytes,
+        "instructions_bytes": None if instructions is None else len(utf8(instructions)),
+    }
+    if measured.tokens:
+        totals["tokens"] = _token_entry(
+            measured.tokens.tokenizer,
+            {"wire": measured.tokens.wire, "definitions": measured.tokens.definitions},
+            measured.tokens.rendered,
+        )
+    chosen = model or next(iter(providers.models().values()))
+    totals["window_share"] = window_share(measured, chosen)
+    totals["window"] = {"model": chosen.id, "tokens": chosen.window_tokens}
+    return totals
+
+
+def window_share(measured: MeasuredListing, model: providers.Model) -> float | None:
+    """Fraction of the model's window that the definitions take: as its provider would be sent them, or, when
+    nothing was rendered, as defined. Unrounded; None when tokens were not counted."""
+    if measured.tokens is None:
+        return None
+    spent = measured.tokens.rendered.get(model.provider, measured.tokens.definitions)
+    return spent.value / model.window_tokens
+
+
+def _page_entry(page: Page, read: ListedPage) -> dict[str, Any]:
+    entry: dict[str, Any] = {"cursor": page.cursor, "wire_bytes": read.wire_bytes}
+    if read.ttl_ms is not ABSENT:
+        entry["ttl_ms"] = read.ttl_ms
+    if read.cache_scope is not ABSENT:
+        entry["cache_scope"] = read.cache_scope
+    entry["received_at"] = rfc3339(page.received_at_us)
+    if read.fault:
+        entry["fault"] = read.fault
+    return entry
+
+
+def _item_entry(measure: Measure, counted: ItemTokens | None) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": measure.name, "definition_bytes": measure.definition_bytes}
+    if counted:
+        tokenizer = counted.definition.tokenizer
+        entry["tokens"] = _token_entry(tokenizer, {"definition": counted.definition}, counted.rendered)
+    entry["parts"] = measure.parts
+    if measure.broken:
+        entry["broken"] = measure.broken
+    return entry
+
+
+def _token_entry(
+    tokenizer: str, counts: dict[str, TokenCount], rendered: dict[str, TokenCount]
+) -> dict[str, Any]:
+    entry: dict[str, Any] = {key: each.value for key, each in counts.items()}
+    if rendered:
+        entry["rendered"] = {provider: each.value for provider, each in rendered.items()}
+    if not _all_exact([*counts.values(), *rendered.values()]):
+        entry["estimate"] = True
+    return {tokenizer: entry}
+
+
+def _all_exact(counts: Iterable[TokenCount]) -> bool:
+    return all(each.exact for each in counts)
+
+
+def rfc3339(at_us: int) -> str:
+    """Microseconds since the epoch as RFC 3339 in UTC, six digits of fraction."""
+    return (_EPOCH + timedelta(microseconds=at_us)).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

