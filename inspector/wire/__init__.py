@@ -1,0 +1,1 @@
+"""The byte layer: the only room, with demo, that knows the wire."""

@@ -1,0 +1,304 @@
+"""The streamable HTTP transport, both eras: one POST a frame, answers as JSON or SSE. Loop thread.
+
+Source: MCP 2026-07-28 basic/transports/streamable-http and 2025-11-25 basic/transports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.abc
+import httpx2
+
+from inspector.errors import ConnectionLost, HttpFailed, LoupeError
+from inspector.protocol import eras, frames
+from inspector.protocol.eras import Era
+from inspector.protocol.frames import Frame
+from inspector.protocol.headers import http_headers
+from inspector.settings.spec import ServerSpec
+from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
+from inspector.wire.events import Event
+from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
+from inspector.wire.link import Link, Outgoing
+from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
+
+CLOSE_S = 2.0
+DEFAULT_RETRY_S = 1.0
+STREAM_TRIES = 5
+
+
+class SessionLost(HttpFailed):
+    """HTTP 404 to a request that carried `session`: the server forgot us (field report C2)."""
+
+    def __init__(self, session: str, facts: dict[str, Any]) -> None:
+        text = "The server answered HTTP 404: it no longer knows this session"
+        super().__init__(text, "Connect again", facts=facts)
+        self.session = session
+
+
+class HttpTransport:
+    """A streamable HTTP endpoint. `era`, `version` and `session_id` are set as they become known."""
+
+    kind = "streamable-http"
+
+    def __init__(self, link: Link, spec: ServerSpec, dispatcher: Dispatcher) -> None:
+        assert spec.url is not None
+        self.link = link
+        self.spec = spec
+        self.url = spec.url
+        self.dispatcher = dispatcher
+        self.era: Era = eras.MODERN
+        self.version: str | None = None
+        self.session_id: str | None = None
+        self.stream_open = False
+        self.heard = 0
+        self.ended = anyio.Event()
+        self.on_end: Callable[[], None] = lambda: None
+        self.client: httpx2.AsyncClient = make_client(spec)
+        self._closing = False
+        self._open: set[anyio.CancelScope] = set()
+        self._listening: anyio.CancelScope | None = None
+
+    def headers_for(self, out: Outgoing) -> Pairs:
+        method = out.method if out.kind in (frames.REQUEST, frames.NOTIFICATION) else None
+        params = dict(out.params) if out.params else None
+        session = self.session_id if self.era == eras.HANDSHAKE else None
+        base = http_headers(self.era, self.version, session, method, params)
+        return merge(base, self.spec.headers, out.headers)
+
+    async def request(self, waiter: Waiter) -> None:
+        await self._until_closed(waiter.out, waiter)
+
+    async def send(self, out: Outgoing) -> None:
+        await self._until_closed(out, None)
+
+    async def _until_closed(self, out: Outgoing, waiter: Waiter | None) -> None:
+        """One exchange, which `close` ends."""
+        if self._closing:
+            raise self.lost()
+        with anyio.CancelScope() as scope:
+            self._open.add(scope)
+            try:
+                await self._post(out, waiter)
+            finally:
+                self._open.discard(scope)
+        if scope.cancelled_caught:
+            raise self.lost()
+
+    def pending(self) -> str:
+        return ""
+
+    async def abandon(self, waiter: Waiter, reason: str) -> None:
+        """Modern: closing the answer's stream is the cancellation. Handshake: say so with a notification."""
+        if self.era == eras.MODERN or self._closing:
+            return
+        params = {"requestId": waiter.out.id, "reason": reason}
+        raw = notification_text("notifications/cancelled", params)
+        try:
+            await self.send(Outgoing(raw, frames.NOTIFICATION, None, "notifications/cancelled", params))
+        except LoupeError:
+            return  # recorded by the exchange
+
+    async def _post(self, out: Outgoing, waiter: Waiter | None) -> None:
+        def on_sent(seq: int) -> None:
+            event = self.link.sent(out, http=seq, eol="none")
+            if waiter is not None:
+                waiter.sent = event
+
+        headers = self.headers_for(out)
+        session = self.session_id if self.era == eras.HANDSHAKE and out.method != "initialize" else None
+        async with exchange(
+            self.client, self.link, "POST", self.url, headers, out.raw, on_sent=on_sent, cause=out.cause
+        ) as found:
+            given = found.response.headers.get("mcp-session-id")
+            if given is not None and self.era == eras.HANDSHAKE:
+                self.session_id = given
+            if found.media_type == "text/event-stream" and found.status < 400:
+                await self._read_stream(found, waiter)
+            else:
+                await self._read_body(found, out, waiter, session)
+
+    async def _read_body(
+        self, found: Exchange, out: Outgoing, waiter: Waiter | None, session: str | None
+    ) -> None:
+        body = await found.body()
+        frame = frames.classify(body) if body.strip() else None
+        refusal = _refused_session(found, frame, body, session, out.id)
+        if frame is not None and frame.kind != frames.NOISE:
+            _, event = self.link.received(body, eol="none", http=found.seq, frame=frame)
+            if not isinstance(refusal, SessionLost):
+                self._take(frame, event, found, waiter)
+        else:
+            found.kept += body[:BODY_KEPT]
+        if refusal is not None:
+            name = "http-status" if isinstance(refusal, SessionLost) else "session-rule"
+            self.link.anomaly(
+                name, refusal.message, pair=found.seq, remedy=refusal.remedy, http_status=found.status
+            )
+            raise refusal
+        if waiter is not None and waiter.done.is_set():
+            return
+        if waiter is None and (found.status < 300 or (frame is not None and frame.kind == frames.ERROR)):
+            return  # taken, or refused with an error that is recorded and that nobody waits for
+        problem = refuse_status(found, body, self.url, frame.why if frame is not None else "")
+        self.link.anomaly(
+            "http-status", problem.message, pair=found.seq, remedy=problem.remedy, http_status=found.status
+        )
+        raise problem
+
+    def _take(self, frame: Frame, event: Event, found: Exchange, waiter: Waiter | None) -> None:
+        """Route the frame of a body, and say what of its HTTP clients in general would not accept."""
+        self.dispatcher.received(frame, event, waiter)
+        if waiter is None:
+            return
+        if waiter.error is not None:
+            waiter.error.facts.setdefault("status", found.status)
+        elif found.status == 202:
+            text = "The server answered a request with HTTP 202, whose body most clients never read"
+            remedy = "Answer requests with HTTP 200; 202 is for notifications"
+            self.link.anomaly("http-status", text, pair=found.seq, remedy=remedy, http_status=202)
+        if found.status < 300 and found.media_type != "application/json":
+            text = f"The answer came as {found.media_type or 'no content type'}, not as application/json"
+            remedy = "Set Content-Type: application/json; most clients refuse anything else"
+            self.link.anomaly("http-wrong-type", text, pair=found.seq, remedy=remedy)
+
+    async def _read_stream(self, found: Exchange, waiter: Waiter | None) -> None:
+        splitter = SseSplitter()
+
+        def take(chunk: bytes) -> None:
+            for event in splitter.feed(chunk):
+                self._event(event, found, waiter)
+
+        try:
+            async for chunk in found.chunks():
+                take(chunk)
+                if waiter is not None and waiter.done.is_set():
+                    await found.drain(take)
+                    return
+        except SseTooLong as problem:
+            raise found.too_long(str(problem)) from None
+        left = splitter.left_over()
+        if left.strip():
+            self.link.noise(left, "unterminated server-sent event", eol="none", http=found.seq)
+        if waiter is not None and not waiter.done.is_set():
+            text = "The server ended the event stream without answering the request"
+            self.link.anomaly("stream-ended", text, pair=waiter.sent.seq if waiter.sent else None)
+            raise ConnectionLost(
+                text, "Look at the server's log; a lost stream means a lost request: run it again"
+            )
+
+    def _event(self, event: SseEvent, found: Exchange, waiter: Waiter | None) -> None:
+        if event.data is None or not event.data.strip():
+            self.link.emit(
+                "http", "s2c", phase="response", pair=found.seq, sse=event.facts(), bytes=event.size
+            )
+            return
+        if event.event not in ("", "message"):
+            why = f"a server-sent event named {event.event!r}; MCP's are named message or not at all"
+            self.link.noise(event.data, why, eol="none", http=found.seq, sse=event.facts())
+            return
+        frame, recorded = self.link.received(event.data, eol="none", http=found.seq, sse=event.facts())
+        if frame.kind != frames.NOISE:
+            self.dispatcher.received(
+                frame, recorded
+            )  # an odd frame settles nothing here: the right one may follow
+
+    async def listen(self) -> None:
+        """Handshake era: hold the optional GET stream open. Its failure is noted and harms nothing (report C3).
+
+        A stream that ends is asked for again; after STREAM_TRIES that brought nothing it is given up.
+        """
+        if self._listening is not None:
+            self._listening.cancel()
+        with anyio.CancelScope() as scope:
+            self._listening = scope
+            last_id: str | None = None
+            tries = 0
+            while tries < STREAM_TRIES and not self._closing:
+                heard = self.heard
+                try:
+                    last_id, retry = await self._listen_once(last_id)
+                except LoupeError:
+                    return
+                tries = 0 if self.heard > heard else tries + 1
+                await anyio.sleep(retry)
+
+    async def _listen_once(self, last_id: str | None) -> tuple[str | None, float]:
+        """One GET; raises HttpFailed when the server offers no stream."""
+        headers = self._stream_headers(last_id)
+        async with exchange(
+            self.client, self.link, "GET", self.url, headers, None, cause="housekeeping"
+        ) as found:
+            if found.status != 200 or found.media_type != "text/event-stream":
+                raise HttpFailed("The server offers no stream of its own")
+            return await self._follow(found, last_id)
+
+    def _stream_headers(self, last_id: str | None) -> Pairs:
+        base: Pairs = [("Accept", "text/event-stream")]
+        if self.version is not None:
+            base.append(("MCP-Protocol-Version", self.version))
+        if self.session_id is not None:
+            base.append(("Mcp-Session-Id", self.session_id))
+        if last_id is not None:
+            base.append(("Last-Event-ID", last_id))
+        return merge(base, self.spec.headers)
+
+    async def _follow(self, found: Exchange, last_id: str | None) -> tuple[str | None, float]:
+        splitter = SseSplitter()
+        retry = DEFAULT_RETRY_S
+        self.stream_open = True
+        try:
+            async for chunk in found.chunks():
+                for event in splitter.feed(chunk):
+                    last_id = event.id if event.id is not None else last_id
+                    retry = event.retry / 1000 if event.retry is not None else retry
+                    self.heard += 1
+                    self._event(event, found, None)
+        except SseTooLong as problem:
+            raise found.too_long(str(problem)) from None
+        finally:
+            self.stream_open = False
+        return last_id, retry
+
+    async def close(self) -> None:
+        """End the session politely (handshake era), within a bound, and drop the sockets."""
+        self._closing = True
+        for scope in (*self._open, *([self._listening] if self._listening is not None else [])):
+            scope.cancel()
+        with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S):
+            if self.session_id is not None and self.era == eras.HANDSHAKE:
+                headers = self._stream_headers(None)
+                try:
+                    async with exchange(
+                        self.client, self.link, "DELETE", self.url, headers, None, cause="housekeeping"
+                    ):
+                        pass
+                except LoupeError:
+                    pass
+            await self.client.aclose()
+        self.ended.set()
+
+    def lost(self) -> ConnectionLost:
+        return ConnectionLost("The connection was closed by Loupe", "Connect again")
+
+
+def _refused_session(
+    found: Exchange, frame: Frame | None, body: bytes, session: str | None, id_: Any
+) -> HttpFailed | None:
+    """The error when the server does not take our session id: 404 as it should, or 400 and 401 that speak of it.
+
+    An error under the request's own id is about the request: servers refuse a session before they read that.
+    """
+    if session is None:
+        return None
+    facts = {"status": found.status, "http_seq": found.seq, "body": body[:2048].decode("utf-8", "replace")}
+    error = frame.value["error"] if frame is not None and frame.kind == frames.ERROR else {}
+    if found.status == 404 and error.get("code") != -32601:
+        return SessionLost(session, facts)
+    own = frame is not None and frame.has_id and frame.id == id_
+    if found.status in (400, 401) and b"session" in body.lower() and not own:
+        text = f"The server answered HTTP {found.status} to our session id; a lost session is to be answered with 404"
+        return HttpFailed(text, "Connect again: that starts a new session", facts=facts)
+    return None

@@ -1,0 +1,167 @@
+"""The HTTP+SSE transport of 2024-11-05 (deprecated): answers come on one long GET stream. Loop thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urljoin, urlsplit
+
+import anyio
+import anyio.abc
+
+from inspector.errors import ConnectionLost, HttpFailed, LoupeError
+from inspector.protocol import frames
+from inspector.settings.spec import ServerSpec
+from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
+from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
+from inspector.wire.link import Link, Outgoing
+from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
+
+
+class SseTransport:
+    """A GET stream whose first event names where to POST."""
+
+    kind = "sse"
+
+    def __init__(self, link: Link, spec: ServerSpec, dispatcher: Dispatcher) -> None:
+        assert spec.url is not None
+        self.link = link
+        self.spec = spec
+        self.url = spec.url
+        self.dispatcher = dispatcher
+        self.version: str | None = None
+        self.endpoint: str | None = None
+        self.ended = anyio.Event()
+        self.on_end: Callable[[], None] = lambda: None
+        self.client = make_client(spec)
+        self._ready = anyio.Event()
+        self._failure: LoupeError | None = None
+        self._closing = False
+        self._stream: anyio.CancelScope | None = None
+
+    async def start(self, tasks: anyio.abc.TaskGroup) -> None:
+        """Open the stream and wait for its endpoint event; raises what went wrong instead."""
+        tasks.start_soon(self._listen)
+        await self._ready.wait()
+        if self._failure is not None:
+            raise self._failure
+
+    async def _listen(self) -> None:
+        headers = merge([("Accept", "text/event-stream")], self.spec.headers)
+        try:
+            with anyio.CancelScope() as self._stream:
+                async with exchange(
+                    self.client, self.link, "GET", self.url, headers, None, cause="housekeeping"
+                ) as found:
+                    await self._follow(found)
+        except LoupeError as problem:
+            self._failure = problem
+        if self.endpoint is None and self._failure is None:
+            self._failure = HttpFailed(
+                "The event stream ended before it named an endpoint",
+                "Is this the path of an HTTP+SSE server?",
+            )
+        self._ready.set()
+        self.ended.set()
+        self.dispatcher.fail_all(self.lost)
+        self.on_end()
+
+    async def _follow(self, found: Exchange) -> None:
+        if found.status != 200 or found.media_type != "text/event-stream":
+            body = await found.body()
+            found.kept += body[:BODY_KEPT]
+            raise refuse_status(found, body, self.url)
+        splitter = SseSplitter()
+        try:
+            async for chunk in found.chunks():
+                for event in splitter.feed(chunk):
+                    self._event(event, found.seq)
+        except SseTooLong as problem:
+            raise found.too_long(str(problem)) from None
+
+    def _event(self, event: SseEvent, http: int) -> None:
+        if event.event == "endpoint" and event.data is not None:
+            self.link.emit(
+                "http",
+                "s2c",
+                phase="response",
+                pair=http,
+                sse=event.facts(),
+                bytes=event.size,
+                raw=event.data,
+            )
+            self._named(event.data.decode("utf-8", "replace").strip())
+        elif event.data is None or not event.data.strip():
+            self.link.emit("http", "s2c", phase="response", pair=http, sse=event.facts(), bytes=event.size)
+        else:
+            frame, recorded = self.link.received(event.data, eol="none", http=http, sse=event.facts())
+            if frame.kind != frames.NOISE:
+                self.dispatcher.received(frame, recorded)
+
+    def _named(self, endpoint: str) -> None:
+        """Take the POST address; one of another origin is refused, since our headers would go there."""
+        full = urljoin(self.url, endpoint)
+        ours, theirs = urlsplit(self.url), urlsplit(full)
+        if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
+            self._failure = HttpFailed(
+                f"The server names an endpoint of another origin: {full}",
+                "Refused: your headers would be sent there",
+            )
+        else:
+            self.endpoint = full
+        self._ready.set()
+
+    async def request(self, waiter: Waiter) -> None:
+        await self._post(waiter.out, waiter)
+        await waiter.done.wait()
+
+    async def send(self, out: Outgoing) -> None:
+        await self._post(out, None)
+
+    def pending(self) -> str:
+        return ""
+
+    async def abandon(self, waiter: Waiter, reason: str) -> None:
+        if self._closing or self.ended.is_set():
+            return
+        params = {"requestId": waiter.out.id, "reason": reason}
+        raw = notification_text("notifications/cancelled", params)
+        try:
+            await self.send(Outgoing(raw, frames.NOTIFICATION, None, "notifications/cancelled", params))
+        except LoupeError:
+            return  # recorded by the exchange
+
+    async def _post(self, out: Outgoing, waiter: Waiter | None) -> None:
+        def on_sent(seq: int) -> None:
+            event = self.link.sent(out, http=seq, eol="none")
+            if waiter is not None:
+                waiter.sent = event
+
+        if self.endpoint is None or self.ended.is_set():
+            raise self.lost()
+        base: Pairs = [("Content-Type", "application/json")]
+        headers = merge(base, self.spec.headers, out.headers)
+        async with exchange(
+            self.client, self.link, "POST", self.endpoint, headers, out.raw, on_sent=on_sent, cause=out.cause
+        ) as found:
+            body = await found.body()
+            found.kept += body[:BODY_KEPT]
+            if found.status >= 300:
+                problem = refuse_status(found, body, self.endpoint)
+                self.link.anomaly("http-status", problem.message, pair=found.seq, http_status=found.status)
+                raise problem
+
+    def lost(self) -> ConnectionLost:
+        if self._closing:
+            return ConnectionLost("The connection was closed by Loupe", "Connect again")
+        why = f": {self._failure.message}" if self._failure is not None else ""
+        return ConnectionLost(
+            f"The server ended its event stream{why}", "Look at the server's log, then reconnect"
+        )
+
+    async def close(self) -> None:
+        self._closing = True
+        if self._stream is not None:
+            self._stream.cancel()
+        with anyio.CancelScope(shield=True), anyio.move_on_after(2):
+            await self.client.aclose()
+        self.ended.set()

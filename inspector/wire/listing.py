@@ -1,0 +1,100 @@
+"""Walking a paged list to its end, keeping every page's bytes. Loop thread; no parsing beyond the frame's own.
+
+Source: MCP 2026-07-28 server/utilities/pagination: a missing nextCursor ends the list, "" is a real cursor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspector.errors import LoupeError
+from inspector.wire.connection import Connection
+from inspector.wire.dispatcher import Reply
+
+METHODS = {
+    "tools": "tools/list",
+    "prompts": "prompts/list",
+    "resources": "resources/list",
+    "templates": "resources/templates/list",
+}
+KEYS = {"tools": "tools", "prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
+PAGE_CAP = 1000
+
+
+@dataclass(slots=True)
+class ListedPage:
+    """One answer to a list request; `cursor` is what we asked with (None on the first page)."""
+
+    cursor: str | None
+    reply: Reply
+
+
+@dataclass(slots=True)
+class Walk:
+    """All pages that came. `problem`: why the walk stopped early, in one sentence; `error` when an error ended it."""
+
+    what: str
+    pages: list[ListedPage] = field(default_factory=list)
+    problem: str = ""
+    error: LoupeError | None = None
+
+
+async def walk(
+    connection: Connection,
+    what: str,
+    cause: str,
+    *,
+    timeout: float | None = None,
+    on_page: Callable[[int], None] = lambda _n: None,
+) -> Walk:
+    """List `what` (tools, prompts, resources, templates) page by page.
+
+    A cursor or a page that repeats, and more than PAGE_CAP pages, stop it (field reports E1, E2); an error on a
+    later page keeps the earlier ones. An error on the first page is raised.
+    """
+    found = Walk(what)
+    cursor: str | None = None
+    asked: set[str] = set()
+    seen: set[bytes] = set()
+    while True:
+        params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
+        try:
+            reply = await connection.request(METHODS[what], params, cause=cause, timeout=timeout)
+        except LoupeError as problem:
+            if not found.pages:
+                raise
+            found.error, found.problem = problem, f"Page {len(found.pages) + 1} failed: {problem.message}"
+            return found
+        found.pages.append(ListedPage(cursor, reply))
+        on_page(len(found.pages))
+        cursor = reply.result.get("nextCursor")
+        if cursor is None:
+            return found
+        found.problem = _stuck(found, cursor, asked, seen)
+        if found.problem:
+            pair = reply.seq
+            connection.link.anomaly(
+                "paging", found.problem, pair=pair, remedy="Return no nextCursor on the last page"
+            )
+            return found
+
+
+def _stuck(found: Walk, cursor: Any, asked: set[str], seen: set[bytes]) -> str:
+    """Why following `cursor` would never end, or an empty string."""
+    if not isinstance(cursor, str):
+        return f"nextCursor is {type(cursor).__name__}, not a string; the list stops here"
+    if cursor in asked:
+        return f"The server sent the cursor {cursor!r} twice; the list stops here"
+    asked.add(cursor)
+    reply = found.pages[-1].reply
+    items = repr(reply.result.get(KEYS[found.what]))
+    digest = hashlib.sha256(items.encode("utf-8", "surrogatepass")).digest()
+    if items != "[]" and digest in seen:
+        return "A page repeated an earlier one: the server seems to ignore the cursor; the list stops here"
+    seen.add(digest)
+    if len(found.pages) >= PAGE_CAP:
+        return f"More than {PAGE_CAP} pages; the list stops here"
+    return ""

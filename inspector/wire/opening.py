@@ -1,0 +1,139 @@
+"""Bringing a connection up: which transport, which process, which era, and what was tried on the way. Loop thread.
+
+Source: MCP 2026-07-28 basic/transports/*#backward-compatibility; the fallback to HTTP+SSE of 2025-11-25.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import anyio.abc
+
+from inspector.errors import HttpFailed, LoupeError, NoEra
+from inspector.settings.child import child_environment, resolve_command
+from inspector.settings.spec import SSE, STDIO, ServerSpec
+from inspector.wire.children import Children
+from inspector.wire.dispatcher import Dispatcher
+from inspector.wire.http import HttpTransport
+from inspector.wire.legacy_sse import SseTransport
+from inspector.wire.link import Link
+from inspector.wire.negotiate import Attempt, Client, Negotiation, Peer
+from inspector.wire.stdio import StdioTransport
+
+AnyTransport = StdioTransport | HttpTransport | SseTransport
+
+
+class Opening:
+    """One server's way from nothing to a peer. `transport` is the latest one brought up, `attempts` all steps."""
+
+    def __init__(
+        self, link: Link, spec: ServerSpec, dispatcher: Dispatcher, children: Children, client: Client
+    ) -> None:
+        self.link = link
+        self.spec = spec
+        self.dispatcher = dispatcher
+        self.children = children
+        self.client = client
+        self.transport: AnyTransport | None = None
+        self.attempts: list[Attempt] = []
+        self.deadline = 0.0
+
+    async def run(self, tasks: anyio.abc.TaskGroup) -> Peer:
+        """Bring the transport up and negotiate; raises the first real error."""
+        self.deadline = anyio.current_time() + self.spec.timeouts.connect
+        if self.spec.transport == STDIO:
+            return await self._stdio(tasks)
+        if self.spec.transport == SSE:
+            return await self._sse(tasks)
+        return await self._http(tasks)
+
+    async def new_session(self) -> Peer:
+        """Initialise again over the HTTP transport that lost its session."""
+        assert isinstance(self.transport, HttpTransport)
+        self.transport.session_id = None
+        self.deadline = anyio.current_time() + self.spec.timeouts.connect
+        return await self._negotiation(self.transport).initialize()
+
+    def facts(self) -> dict[str, Any]:
+        """Evidence for an error: last stderr lines, what was tried, exit code or signal."""
+        facts: dict[str, Any] = {"stderr": list(self.link.stderr)[-20:], "tried": self.attempts}
+        if isinstance(self.transport, StdioTransport) and self.transport.server is not None:
+            facts |= self.transport.server.outcome
+        return facts
+
+    def _negotiation(self, speaker: HttpTransport | None = None) -> Negotiation:
+        negotiation = Negotiation(self.dispatcher, self.client, speaker, self.deadline)
+        negotiation.attempts = self.attempts
+        return negotiation
+
+    async def _discover(self, negotiation: Negotiation) -> Peer | None:
+        """The modern peer, or None when the handshake is to be tried."""
+        if self.spec.era == "handshake":
+            return None
+        probe, peer = await negotiation.discover(self.spec.timeouts.probe)
+        if peer is None and self.spec.era == "modern":
+            remedy = "Set its era to auto, so that initialize is tried too"
+            raise NoEra(probe.why, remedy, facts=self.facts())
+        return peer
+
+    async def _stdio(self, tasks: anyio.abc.TaskGroup) -> Peer:
+        transport = await self._spawn(tasks)
+        negotiation = self._negotiation()
+        peer = await self._discover(negotiation)
+        if peer is not None:
+            return peer
+        if transport.ended.is_set():
+            await transport.close()
+            await self._spawn(tasks, again=True)
+        return await negotiation.initialize()
+
+    async def _spawn(self, tasks: anyio.abc.TaskGroup, *, again: bool = False) -> StdioTransport:
+        env = child_environment(self.spec)
+        program = resolve_command(self.spec.argv, env, self.spec.cwd)
+        if again:
+            self.link.stderr.clear()  # what the first process said stays in the timeline; errors quote the second
+        transport = StdioTransport(self.link, self.spec, self.dispatcher, self.children)
+        await transport.start(tasks, [program, *self.spec.argv[1:]], env, again=again)
+        self.transport = self.dispatcher.transport = transport
+        return transport
+
+    async def _http(self, tasks: anyio.abc.TaskGroup) -> Peer:
+        transport = HttpTransport(self.link, self.spec, self.dispatcher)
+        self.transport = self.dispatcher.transport = transport
+        negotiation = self._negotiation(transport)
+        peer = await self._discover(negotiation)
+        if peer is not None:
+            return peer
+        try:
+            return await negotiation.initialize()
+        except HttpFailed as problem:
+            if problem.facts.get("status") not in (400, 404, 405):
+                raise
+            return await self._fall_back_to_sse(tasks, transport, problem)
+
+    async def _fall_back_to_sse(
+        self, tasks: anyio.abc.TaskGroup, tried: HttpTransport, first: HttpFailed
+    ) -> Peer:
+        """The last resort; unless it finds an HTTP+SSE server, the first error is the one to show (report C3)."""
+        await tried.close()
+        transport = SseTransport(self.link, self.spec, self.dispatcher)
+        self.transport = self.dispatcher.transport = transport
+        try:
+            with anyio.fail_after(self.spec.timeouts.probe):
+                await transport.start(tasks)
+        except (LoupeError, TimeoutError) as problem:
+            why = problem.message if isinstance(problem, LoupeError) else "No endpoint was named in time."
+            self.attempts.append(Attempt("GET (HTTP+SSE)", why, False))
+            raise first from None
+        return await self._initialize_sse()
+
+    async def _sse(self, tasks: anyio.abc.TaskGroup) -> Peer:
+        transport = SseTransport(self.link, self.spec, self.dispatcher)
+        self.transport = self.dispatcher.transport = transport
+        await transport.start(tasks)
+        return await self._initialize_sse()
+
+    async def _initialize_sse(self) -> Peer:
+        self.attempts.append(Attempt("GET (HTTP+SSE)", "The server named its endpoint.", True))
+        return await self._negotiation().initialize()

@@ -1,0 +1,67 @@
+"""Sending bytes a well-behaved client would never send, on an open connection. Loop thread."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import anyio
+
+from inspector.errors import ConnectionLost, LoupeError, PeerError, UsageError
+from inspector.protocol import frames
+from inspector.wire.connection import CONNECTED, Connection
+from inspector.wire.dispatcher import Outgoing, Reply, Waiter
+from inspector.wire.events import id_text
+
+NO_ID = "raw"
+"""Under which key a frame without an id waits: an id-less error of the peer can still settle it."""
+
+
+@dataclass(frozen=True, slots=True)
+class RawAnswer:
+    """What came back: a reply, an error (the peer's, or what broke), or neither when nothing came in time."""
+
+    reply: Reply | None = None
+    error: LoupeError | None = None
+    request_seq: int | None = None
+
+    @property
+    def code(self) -> int | None:
+        return self.error.code if isinstance(self.error, PeerError) else None
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status, when it came over HTTP."""
+        found = self.error.facts.get("status") if self.error is not None else None
+        return found if isinstance(found, int) else None
+
+
+async def send_raw(
+    connection: Connection, raw: bytes, *, wait_s: float, headers: Mapping[str, str] | None = None
+) -> RawAnswer:
+    """Send `raw` exactly, and wait at most `wait_s` for what answers it.
+
+    Over stdio a newline follows it; over HTTP it is the body and `headers` replace ours. Raises UsageError when
+    a request with the same id is in flight: its answer could not be told from this one's.
+    """
+    frame = frames.classify(raw)
+    key = id_text(frame.id) if frame.has_id else NO_ID
+    dispatcher = connection.dispatcher
+    if connection.state != CONNECTED or dispatcher.transport is None:
+        raise ConnectionLost("The connection is not open", "Connect first")
+    if key in dispatcher.waiting:
+        raise UsageError(f"A request with id {key} is in flight", "Use another id")
+    params = frame.value.get("params") if isinstance(frame.value, dict) else None
+    kind = frames.UNPARSED if frame.kind == frames.NOISE else frame.kind
+    out = Outgoing(raw, kind, frame.id, frame.method, params if isinstance(params, dict) else None, "user")
+    out.headers = headers or {}
+    waiter = Waiter(out)
+    dispatcher.waiting[key] = waiter
+    try:
+        with anyio.move_on_after(wait_s):
+            await dispatcher.transport.request(waiter)
+    except LoupeError as problem:
+        waiter.fail(problem)
+    finally:
+        dispatcher.waiting.pop(key, None)
+    return RawAnswer(waiter.reply, waiter.error, waiter.sent.seq if waiter.sent else None)

@@ -1,0 +1,282 @@
+"""Sessions, the optional stream, redirects, TLS, proxies and closing over HTTP."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from bench import BOUND, Bench, call, chaos_http, http, text_of
+
+from inspector.errors import HttpFailed, NetworkFailed, TlsFailed
+from inspector.wire.http import HttpTransport
+from inspector.wire.http_base import is_loopback
+
+LOST = [("session_lost_400", 400), ("session_lost_401", 401)]
+
+
+def statuses(bench: Bench, method: str) -> list[int | None]:
+    """HTTP statuses of the exchanges of one verb, in the order of their requests."""
+    asked = [e.seq for e in bench.of("http", phase="request") if e.body["method"] == method]
+    answers = {e.pair: e.body["status"] for e in bench.of("http", phase="response") if "status" in e.body}
+    return [answers.get(seq) for seq in asked]
+
+
+def verb(bench: Bench, name: str) -> list[dict[str, str]]:
+    """Headers of the requests of one HTTP verb."""
+    found = [e for e in bench.events if e.t == "http" and e.body.get("method") == name]
+    return [{key.lower(): value for key, value in e.body["headers"]} for e in found]
+
+
+def test_a_lost_session_is_opened_again_once_and_said(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="handshake"))
+        assert text_of(connection.ask("tools/call", call("session_lost_404")).result) == "session_lost_404"
+        assert bench.anomalies() == ["http-status", "session-lost"]
+        assert bench.asked() == [
+            "initialize", "notifications/initialized", "tools/call",
+            "initialize", "notifications/initialized", "tools/call",
+        ]  # fmt: skip
+        assert [event.id for event in bench.of("rpc", kind="request", method="tools/call")] == ["10", "12"]
+        sessions = [headers.get("mcp-session-id") for headers in verb(bench, "POST")]
+        assert sessions == [None, *["chaos-session-1"] * 2, None, *["chaos-session-2"] * 2]
+
+
+def test_a_session_lost_under_several_calls_is_opened_again_once_for_all(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="handshake"))
+        assert isinstance(connection.transport, HttpTransport)
+        connection.transport.session_id = "never-given"  # the server answers 404 to each of them
+        asked = [connection.submit("tools/call", call("echo", n=n)) for n in range(6)]
+        assert [text_of(each.result(BOUND).result) for each in asked] == [f'{{"n":{n}}}' for n in range(6)]
+        assert bench.asked().count("initialize") == 2
+        assert bench.anomalies().count("session-lost") == 1
+        ids = [event.id for event in bench.of("rpc", kind="request")]
+        assert len(ids) == len(set(ids))
+
+
+@pytest.mark.parametrize(("fault", "status"), LOST)
+def test_a_session_refused_with_another_status_is_a_broken_rule(
+    bench: Bench, fault: str, status: int
+) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="handshake"))
+        with pytest.raises(HttpFailed) as caught:
+            connection.ask("tools/call", call(fault))
+        assert caught.value.message == (
+            f"The server answered HTTP {status} to our session id; a lost session is to be answered with 404"
+        )
+        assert caught.value.facts["status"] == status
+        assert bench.asked().count("initialize") == 1
+
+
+def test_a_missing_endpoint_under_a_session_is_asked_again_once_only(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="handshake"))
+        with pytest.raises(HttpFailed, match="HTTP 404: it no longer knows this session"):
+            connection.ask("tools/call", call("bare_404"))
+        assert bench.asked().count("initialize") == 2
+
+
+def test_status_and_code_are_shown_at_once(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="handshake"))
+        for name, code, status in (("json_400", -32600, 400), ("json_500", -32603, 500)):
+            with pytest.raises(Exception, match="The server answered with error") as caught:
+                connection.ask("tools/call", call(name))
+            assert (caught.value.code, caught.value.facts["status"]) == (code, status)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("fault", ["get_refused=404", "get_refused=405", "get_refused=500", "get_hangs"])
+def test_an_optional_stream_that_fails_harms_nothing(bench: Bench, fault: str) -> None:
+    with chaos_http(fault) as url:
+        connection = bench.open(http(url, era="handshake"))
+        asked = bench.until(lambda event: event.t == "http" and event.body.get("method") == "GET")
+        if fault != "get_hangs":
+            bench.until(
+                lambda event: event.t == "http" and event.pair == asked.seq and event.body["phase"] == "end"
+            )
+        assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
+        connection.close()
+        assert bench.anomalies() == []
+
+
+def test_notifications_of_the_optional_stream_arrive(bench: Bench) -> None:
+    with chaos_http("get_stream") as url:
+        connection = bench.make(http(url, era="handshake"))
+        came = threading.Event()
+        connection.on_notification = lambda method, _params: came.set() if "list_changed" in method else None
+        connection.open()
+        assert came.wait(BOUND)
+        assert isinstance(connection.transport, HttpTransport) and connection.transport.stream_open
+        connection.close()
+        assert bench.anomalies() == []
+
+
+def test_the_modern_era_opens_no_stream_and_no_session(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="modern"))
+        connection.ask("tools/call", call("echo", a=1))
+        connection.close()
+        assert {e.body["method"] for e in bench.of("http", phase="request")} == {"POST"}
+        last = verb(bench, "POST")[-1]
+        assert (last["mcp-method"], last["mcp-name"]) == ("tools/call", "echo")
+        assert (last["mcp-protocol-version"], "mcp-session-id" in last) == ("2026-07-28", False)
+
+
+def test_a_session_is_ended_politely(bench: Bench) -> None:
+    with chaos_http() as url:
+        bench.open(http(url, era="handshake")).close()
+        assert statuses(bench, "DELETE") == [204]
+
+
+@pytest.mark.parametrize(("fault", "expected"), [("delete_hangs", [None]), ("delete_405", [405])])
+def test_a_session_end_that_is_refused_or_hangs_holds_nothing_up(
+    bench: Bench, fault: str, expected: list[int | None]
+) -> None:
+    with chaos_http(fault) as url:
+        bench.open(http(url, era="handshake")).close()
+        assert (statuses(bench, "DELETE"), bench.anomalies()) == (expected, [])
+
+
+@pytest.mark.parametrize(
+    ("fault", "place"), [("redirect_loop", "/mcp"), ("redirect_away", "http://elsewhere.invalid/mcp")]
+)
+def test_redirects_are_shown_and_not_followed(bench: Bench, fault: str, place: str) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="modern"))
+        start = len(verb(bench, "POST"))
+        with pytest.raises(HttpFailed, match="The server redirects") as caught:
+            connection.ask("tools/call", call(fault))
+        assert caught.value.message.endswith(f" to {place}")
+        assert len(verb(bench, "POST")) == start + 1
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A self-signed certificate for 127.0.0.1 and its key, in one file."""
+    from datetime import UTC, datetime, timedelta
+    from ipaddress import ip_address
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loupe test")])
+    now = datetime.now(UTC)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+    made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    made = made.add_extension(
+        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
+    )
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+    plain = serialization.NoEncryption()
+    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
+    path = tmp_path_factory.mktemp("tls") / "self.pem"
+    path.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM) + private)
+    return path
+
+
+def test_a_self_signed_certificate_is_refused_by_name(bench: Bench, pem: Path) -> None:
+    with chaos_http(f"self_signed={pem}") as url:
+        with pytest.raises(TlsFailed) as caught:
+            bench.open(http(url))
+        place = url.split("/")[2]
+        assert caught.value.message == f"The TLS certificate of {place} was refused: self-signed certificate"
+        assert "SSL_CERT_FILE" in caught.value.remedy
+        assert bench.anomalies() == ["network", "connect-failed"]
+
+
+def test_a_private_authority_is_trusted_when_told_so(
+    bench: Bench, pem: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    with chaos_http(f"self_signed={pem}") as url:
+        assert text_of(bench.open(http(url)).ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
+
+
+def test_plain_http_asked_for_tls_says_so(bench: Bench) -> None:
+    with chaos_http() as url, pytest.raises(TlsFailed, match="TLS with 127"):
+        bench.open(http(url.replace("http:", "https:")))
+
+
+@contextmanager
+def proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that notes the first line of each request and refuses it."""
+    seen: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve() -> None:
+            while True:
+                try:
+                    wire, _ = listener.accept()
+                except OSError:
+                    return
+                with wire:
+                    seen.append(wire.recv(65_536).split(b"\r\n")[0])
+                    wire.sendall(
+                        b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                    )
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", seen
+        listener.shutdown(socket.SHUT_RDWR)
+        thread.join(BOUND)
+
+
+def test_a_proxy_of_the_environment_is_for_other_machines_only(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with proxy() as (address, seen), chaos_http() as url:
+        for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, address)
+        connection = bench.open(http(url))
+        assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
+        assert seen == []
+        with pytest.raises((HttpFailed, NetworkFailed)):
+            bench.open(http("http://server.invalid/mcp"))
+        assert seen[0] == b"POST http://server.invalid/mcp HTTP/1.1"
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [
+        ("localhost", True), ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("mcp.localhost", True),
+        ("0.0.0.0", True), ("example.com", False), ("10.0.0.1", False), ("localhost.example.com", False), ("", False),
+    ],
+)  # fmt: skip
+def test_which_hosts_are_this_machine(host: str, expected: bool) -> None:
+    assert is_loopback(host) == expected
+
+
+def test_headers_of_the_definition_and_of_a_call_are_sent(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="modern", headers={"X-Team": "blue"}))
+        asked = call("echo", owner="ünï")
+        connection.ask("tools/call", asked, headers={"Mcp-Param-Owner": "=?base64?w7xuw68=?="})
+        last = verb(bench, "POST")[-1]
+        assert (last["x-team"], last["mcp-param-owner"]) == ("blue", "=?base64?w7xuw68=?=")
+
+
+def test_closing_while_the_optional_stream_hangs_is_no_failure(bench: Bench) -> None:
+    with chaos_http("get_stream") as url:
+        for _ in range(5):
+            connection = bench.open(http(url, era="handshake"))
+            bench.until(lambda event: event.method == "notifications/tools/list_changed")
+            connection.close()
+    assert bench.anomalies() == []
+
+
+def test_a_server_that_went_away_fails_each_call_and_not_the_console(bench: Bench) -> None:
+    with chaos_http() as url:
+        connection = bench.open(http(url, era="modern"))
+    for _ in range(2):
+        with pytest.raises(NetworkFailed):
+            connection.ask("tools/list")
