@@ -19,7 +19,7 @@ check: $(TESTABLE)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/djlint --check --quiet --lint templates
+	$(BIN)/djlint --lint --quiet templates
 	$(BIN)/codespell
 
 format: $(TESTABLE)

@@ -73,11 +73,13 @@ def is_bad(event: Event) -> bool:
     """Whether the event counts as an error: the definition behind every "errors" figure of the timeline.
 
     A JSON-RPC error, a tool error, a failure we noted, an HTTP status of 400 or more, a process that ended by
-    itself with a code or signal. Noise and stderr are not errors.
+    itself with a code or signal. Noise and stderr are not errors, nor is a server of the handshake era that
+    refuses our probe: it does what it should.
     """
     body = event.body
     if event.t == "rpc":
-        return event.kind == "error" or (event.kind == "result" and body.get("tool_error") is True)
+        refused_probe = event.cause == "probe" and event.kind == "error"
+        return not refused_probe and (event.kind == "error" or body.get("tool_error") is True)
     if event.t == "http":
         status = body.get("status")
         return isinstance(status, int) and status >= 400
