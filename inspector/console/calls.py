@@ -1,0 +1,196 @@
+"""Tool calls people start: running, done, cancelled, repeated. Any thread; the requests run on the loop.
+
+A call outlives the page that started it: its id is in the page's URL, and reloading finds it again.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+
+from inspector.catalog import jsontext
+from inspector.console import outcome
+from inspector.console.outcome import Outcome
+from inspector.errors import Cancelled, UsageError
+from inspector.protocol import eras
+from inspector.protocol.headers import param_headers
+from inspector.wire.connection import Connection
+from inspector.wire.dispatcher import RawJson
+from inspector.wire.http import HttpTransport
+
+KEPT = 200
+MOST_RUNS = 1000
+
+
+@dataclass(slots=True)
+class Call:
+    """One call (runs == 1) or a series. `outcomes` grows as they end; `progress` is the last notification."""
+
+    id: str
+    server_key: str
+    c: int
+    tool: str
+    arguments: str
+    runs: int
+    started_at: float
+    future: Future[None] = field(repr=False, default_factory=Future)
+    outcomes: list[Outcome] = field(default_factory=list)
+    progress: dict[str, Any] | None = None
+    first_seq: int = 0
+
+    @property
+    def done(self) -> bool:
+        return self.future.done()
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """The last one that ended."""
+        return self.outcomes[-1] if self.outcomes else None
+
+    def timings(self) -> dict[str, Any]:
+        """Of the answered calls so far, in milliseconds: p50, p95, min, max; and the counts by outcome."""
+        times = sorted(one.ms for one in self.outcomes if one.ms is not None)
+        counts: dict[str, int] = {}
+        for one in self.outcomes:
+            counts[one.what] = counts.get(one.what, 0) + 1
+        found: dict[str, Any] = {"ended": len(self.outcomes), "runs": self.runs, "counts": counts}
+        if times:
+            found |= {
+                "p50": percentile(times, 50),
+                "p95": percentile(times, 95),
+                "min": times[0],
+                "max": times[-1],
+            }
+        return found
+
+
+def percentile(ordered: list[float], percent: int) -> float:
+    """Nearest-rank percentile of a sorted, non-empty list."""
+    rank = -(-len(ordered) * percent // 100)
+    return ordered[max(rank, 1) - 1]
+
+
+def read_arguments(text: str) -> RawJson:
+    """The arguments a person typed, compact but with every lexeme unchanged. Raises UsageError."""
+    if not text.strip():
+        return RawJson("{}")
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except RecursionError:
+        raise UsageError("The arguments are nested too deeply", "Flatten them") from None
+    except json.JSONDecodeError as problem:
+        where = f"line {problem.lineno}, column {problem.colno}"
+        raise UsageError(
+            f"The arguments are not JSON: {problem.msg} at {where}",
+            'Write an object such as {"name": "value"}',
+        ) from None
+    except ValueError as problem:
+        raise UsageError(f"The arguments are not JSON: {problem}", "Use numbers that JSON has") from None
+    if not isinstance(value, dict):
+        kind = "an array" if isinstance(value, list) else f"{json.dumps(value)[:40]}"
+        raise UsageError(
+            f"The arguments are {kind}, not a JSON object", 'Write an object such as {"name": "value"}'
+        )
+    try:
+        compact = jsontext.compact(text)
+        compact.encode()
+    except UnicodeEncodeError:
+        compact = json.dumps(value, separators=(",", ":"))
+    return RawJson(compact)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON number")
+
+
+class Calls:
+    """The calls of one console, the last KEPT of them."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[str, Call] = OrderedDict()
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+
+    def get(self, id_: str) -> Call:
+        with self._lock:
+            found = self._calls.get(id_)
+        if found is None:
+            raise UsageError(f"There is no call {id_} any more", "Its frames are still in the timeline")
+        return found
+
+    def recent(self, server_key: str) -> list[Call]:
+        """The calls of a server, newest first."""
+        with self._lock:
+            return [call for call in reversed(self._calls.values()) if call.server_key == server_key]
+
+    def start(
+        self,
+        connection: Connection,
+        server_key: str,
+        tool: str,
+        arguments: str,
+        *,
+        definition: Mapping[str, Any] | None = None,
+        runs: int = 1,
+        timeout: float | None = None,
+    ) -> Call:
+        """Begin a call and return at once. definition: the tool as listed, for its headers and outputSchema."""
+        if not 1 <= runs <= MOST_RUNS:
+            raise UsageError(f"{runs} runs is out of range", f"Run between 1 and {MOST_RUNS} times")
+        text = read_arguments(arguments)
+        with self._lock:
+            call = Call(f"call-{next(self._ids)}", server_key, connection.c, tool, text, runs, time.time())
+            self._calls[call.id] = call
+            while len(self._calls) > KEPT:
+                self._calls.popitem(last=False)
+        call.first_seq = connection.link.journal.last_seq + 1
+        call.future = connection.start_task(self._run, connection, call, definition or {}, timeout)
+        return call
+
+    def cancel(self, id_: str) -> Call:
+        """Stop waiting, and tell the server in its transport's way."""
+        call = self.get(id_)
+        call.future.cancel()
+        return call
+
+    async def _run(
+        self, connection: Connection, call: Call, definition: Mapping[str, Any], timeout: float | None
+    ) -> None:
+        params = {"name": call.tool, "arguments": RawJson(call.arguments)}
+        headers = call_headers(connection, definition, call.arguments)
+        era = connection.peer.era if connection.peer is not None else None
+
+        def progressed(params: dict[str, Any]) -> None:
+            call.progress = params
+
+        for _ in range(call.runs):
+            try:
+                reply = await connection.request(
+                    "tools/call", params, timeout=timeout, op=call.id, headers=headers, on_progress=progressed
+                )
+                call.outcomes.append(outcome.of_reply(reply, definition))
+            except anyio.get_cancelled_exc_class():
+                call.outcomes.append(outcome.of_error(Cancelled(""), era))
+                raise
+            except Exception as problem:  # noqa: BLE001 - every end of a call is an outcome to show
+                call.outcomes.append(outcome.of_error(problem, era))
+                if call.outcomes[-1].what == outcome.TRANSPORT_FAILURE:
+                    return
+
+
+def call_headers(connection: Connection, definition: Mapping[str, Any], arguments: str) -> dict[str, str]:
+    """The `Mcp-Param-*` headers a modern HTTP server wants mirrored from the arguments."""
+    modern = connection.peer is not None and connection.peer.era == eras.MODERN
+    if not modern or not isinstance(connection.transport, HttpTransport):
+        return {}
+    found, _faults = param_headers(definition.get("inputSchema"), json.loads(arguments))
+    return dict(found)

@@ -1,0 +1,369 @@
+"""What each server listed last, with its bytes now and its tokens soon. Any thread.
+
+Refreshing walks the pages on the loop, keeps the raw answers, and measures: bytes at once (in the worker when
+the payload is large), tokens, renderings and findings always in the worker: the vocabulary costs 45 MB and 0.4 s.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeVar
+
+from inspector.catalog.findings.rule import Finding, find, rules
+from inspector.catalog.findings.subject import Subject
+from inspector.catalog.report import MeasuredListing, measure_listing
+from inspector.catalog.snapshot import ABSENT, Page, Snapshot
+from inspector.console.recorded import HISTORY, read_back
+from inspector.console.worker import CAREFUL_BYTES, Worker
+from inspector.errors import StorageError
+from inspector.protocol import frames, freshness
+from inspector.protocol.eras import HANDSHAKE, Era
+from inspector.protocol.freshness import Hints
+from inspector.trace.recorder import Recorder
+from inspector.trace.store import Snapshot as Kept
+from inspector.trace.store import Store
+from inspector.wire.connection import Connection
+from inspector.wire.listing import METHODS, Walk, walk
+
+T = TypeVar("T")
+
+MEASURE_S: Final = 120.0
+OPENED: Final = 8
+"""Recorded catalogs that stay in memory after somebody looked at them."""
+ASKED_TWICE: Final = frozenset(("order-changes", "list-changes"))
+"""The rules that hold a list against the same one, asked for again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """The listing before, of this run or an earlier one. at_us: when it came; tokens: as in `Catalog`."""
+
+    measured: MeasuredListing
+    tokens: Future[MeasuredListing] = field(repr=False)
+    at_us: int
+
+    @property
+    def best(self) -> MeasuredListing:
+        return _result(self.tokens) or self.measured
+
+
+@dataclass(slots=True)
+class Catalog:
+    """One list of one server as it stood after a walk.
+
+    measured: bytes and parts; `tokens` yields the same with tokens once the worker is done, `findings` what every
+    rule sees (see `found`). problem: why the walk stopped early. changed_at_us: when a list_changed arrived since.
+    live: False when read back from a recording; past: opened as it was then, by its snapshot_id. order_before:
+    `order_sha256` of the listing before. c: the connection it came over.
+    """
+
+    server_key: str
+    snapshot: Snapshot
+    measured: MeasuredListing
+    tokens: Future[MeasuredListing] = field(repr=False)
+    findings: Future[list[Finding]] = field(repr=False)
+    hints: list[Hints] = field(default_factory=list)
+    problem: str = ""
+    ms: float = 0.0
+    changed_at_us: int | None = None
+    live: bool = True
+    past: bool = False
+    previous: Earlier | None = field(default=None, repr=False)
+    order_before: str | None = None
+    snapshot_id: int | None = None
+    c: int | None = None
+    _named: dict[str, int] = field(default_factory=dict, repr=False)
+
+    @property
+    def best(self) -> MeasuredListing:
+        """With tokens when they are counted, else without."""
+        return _result(self.tokens) or self.measured
+
+    @property
+    def found(self) -> list[Finding] | None:
+        """What the rules see; None while they run, and when the worker died over them (`findings.done()`)."""
+        return _result(self.findings)
+
+    @property
+    def listed_at_us(self) -> int:
+        return self.snapshot.pages[-1].received_at_us
+
+    def definition(self, name: str) -> Mapping[str, Any] | None:
+        """The first item of that name, parsed; None when there is none. The names are indexed once."""
+        if not self._named:
+            for index, each in reversed(list(enumerate(self.measured.measures))):
+                if each.name is not None:
+                    self._named[each.name] = index
+        position = self._named.get(name)
+        found = None if position is None else json.loads(self.measured.definition_text(position))
+        return found if isinstance(found, dict) else None
+
+    @property
+    def fresh_until_us(self) -> int | None:
+        """When the first page goes stale by its ttlMs; None when nothing makes it fresh."""
+        times = [
+            page.received_at_us + hints.ttl_ms * 1000
+            for page, hints in zip(self.snapshot.pages, self.hints, strict=False)
+        ]
+        return min(times) if times and all(hints.ttl_ms > 0 for hints in self.hints) else None
+
+
+class Catalogs:
+    """The catalogs of one console, by server and list. store: opens a reader for the calling thread."""
+
+    def __init__(self, worker: Worker, recorder: Recorder, store: Callable[[], Store]) -> None:
+        self._worker = worker
+        self._recorder = recorder
+        self._store = store
+        self._known: dict[tuple[str, str], Catalog] = {}
+        self._opened: OrderedDict[int, Catalog] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def known(self, server_key: str, what: str) -> Catalog | None:
+        """The last catalog, from memory or from an earlier recording; None when it was never listed."""
+        with self._lock:
+            found = self._known.get((server_key, what))
+        if found is not None:
+            return found
+        with self._store() as store:
+            catalog = self._recorded(store, store.snapshots(server_key, what, 2))
+        if catalog is None:
+            return None
+        with self._lock:
+            return self._known.setdefault((server_key, what), catalog)
+
+    def opened(self, server_key: str, what: str, snapshot_id: int) -> Catalog | None:
+        """A recorded listing as it was then; None when this server has none of that id, or its pages are gone."""
+        with self._lock:
+            found = self._opened.pop(snapshot_id, None)
+        if found is None:
+            with self._store() as store:
+                rows = store.snapshots(server_key, what, HISTORY)
+                at = next((n for n, row in enumerate(rows) if row.id == snapshot_id), len(rows))
+                found = self._recorded(store, rows[at : at + 2])
+        if found is None or (found.server_key, found.snapshot.what) != (server_key, what):
+            return None
+        found.past = True
+        with self._lock:
+            self._opened[snapshot_id] = found
+            while len(self._opened) > OPENED:
+                self._opened.popitem(last=False)
+        return found
+
+    def count(self, server_key: str, what: str = "tools") -> int | None:
+        """How many items the last walk of this process found, for the rail."""
+        with self._lock:
+            found = self._known.get((server_key, what))
+        return None if found is None else len(found.measured.measures)
+
+    def refresh(self, connection: Connection, server_key: str, what: str, *, cause: str = "user") -> Catalog:
+        """List over the wire, measure, keep and record. Raises what the first page raised."""
+        began = time.perf_counter()
+        found = connection.run(walk, connection, what, cause, timeout=MEASURE_S)
+        ms = (time.perf_counter() - began) * 1000
+        snapshot = snapshot_of(connection, found)
+        measured = self._weigh(snapshot)
+        with self._lock:
+            before = self._known.get((server_key, what))
+        catalog = self._catalog(server_key, snapshot, measured, _same_asked(before, connection, measured))
+        catalog.problem, catalog.ms, catalog.c = found.problem, ms, connection.c
+        catalog.hints = [_assess({"result": page.reply.result}, what, snapshot.era) for page in found.pages]
+        self._look_back(catalog, before)
+        with self._lock:
+            self._known[server_key, what] = catalog
+        catalog.snapshot_id = self._record(connection, server_key, catalog)
+        self._keep_tokens(catalog)
+        return catalog
+
+    def changed(self, server_key: str, method: str, at_us: int) -> list[str]:
+        """A notification arrived: mark the lists it makes stale; returns which."""
+        stale = [
+            what for what, name in METHODS.items() if freshness.invalidates(method, {}, name).what == "stale"
+        ]
+        with self._lock:
+            for what in stale:
+                if (found := self._known.get((server_key, what))) is not None:
+                    found.changed_at_us = at_us
+        return stale
+
+    def forget(self, server_key: str) -> None:
+        with self._lock:
+            for key in [key for key in self._known if key[0] == server_key]:
+                del self._known[key]
+
+    def _weigh(self, snapshot: Snapshot) -> MeasuredListing:
+        """Bytes and parts, now."""
+        raws = snapshot.raws
+        if sum(map(len, raws)) <= CAREFUL_BYTES:
+            return measure_listing(snapshot.what, raws, tokens=False, rendered=False)
+        future = self._worker.submit(measure_listing, snapshot.what, raws, tokens=False, rendered=False)
+        return future.result(MEASURE_S)
+
+    def _catalog(
+        self, server_key: str, snapshot: Snapshot, measured: MeasuredListing, before: Snapshot | None = None
+    ) -> Catalog:
+        """With tokens and findings on their way. before: the same list, asked for shortly before."""
+        tokens = self._count(snapshot)
+        return Catalog(
+            server_key, snapshot, measured, tokens, self._worker.submit(find_all, snapshot, before)
+        )
+
+    def _count(self, snapshot: Snapshot) -> Future[MeasuredListing]:
+        return self._worker.submit(measure_listing, snapshot.what, snapshot.raws, tokens=True, rendered=True)
+
+    def _recorded(self, store: Store, rows: Sequence[Kept]) -> Catalog | None:
+        """The first of `rows`, newest first, as a catalog; None when there is none or its pages are gone."""
+        snapshot = read_back(store, rows[0]) if rows else None
+        if snapshot is None:
+            return None
+        kept, what = rows[0], snapshot.what
+        catalog = self._catalog(kept.server_key, snapshot, self._weigh(snapshot))
+        catalog.live, catalog.snapshot_id = False, kept.id
+        catalog.hints = [
+            _assess(frames.classify(page.raw).value, what, snapshot.era) for page in snapshot.pages
+        ]
+        if len(rows) > 1:
+            catalog.order_before = rows[1].order_sha256
+            catalog.previous = self._earlier(store, rows[1], catalog)
+        if "tokens" not in kept.totals:
+            self._keep_tokens(catalog)
+        return catalog
+
+    def _look_back(self, catalog: Catalog, before: Catalog | None) -> None:
+        """Hold a listing that has just come against the one before it: of this run, else of an earlier one."""
+        if before is not None:
+            catalog.order_before = before.measured.order_sha256
+            catalog.previous = Earlier(before.measured, before.tokens, before.listed_at_us)
+            return
+        with self._store() as store:
+            kept = store.latest_snapshot(catalog.server_key, catalog.snapshot.what)
+            if kept is not None:
+                catalog.order_before = kept.order_sha256
+                catalog.previous = self._earlier(store, kept, catalog)
+
+    def _earlier(self, store: Store, kept: Kept, catalog: Catalog) -> Earlier | None:
+        """A recorded listing to hold `catalog` against; read and weighed only when it is another one."""
+        measured = catalog.measured
+        if (kept.sha256, kept.order_sha256) == (measured.sha256, measured.order_sha256):
+            return Earlier(measured, catalog.tokens, kept.at_us)
+        snapshot = read_back(store, kept)
+        if snapshot is None:
+            return None
+        return Earlier(self._weigh(snapshot), self._count(snapshot), kept.at_us)
+
+    def _keep_tokens(self, catalog: Catalog) -> None:
+        """Add the tokens to the recorded totals once they are counted, for the history."""
+
+        def write(snapshot_id: int, measured: MeasuredListing) -> None:
+            columns = {"totals": json.dumps(totals_of(measured))}
+            with suppress(StorageError):  # a recording that has ended keeps what it has
+                self._recorder.write(lambda db: db.table("snapshot").update(snapshot_id, columns), MEASURE_S)
+
+        def counted(done: Future[MeasuredListing]) -> None:
+            measured = _result(done)
+            if measured is not None:
+                # This is the loop's thread, which must not wait for the writer.
+                threading.Thread(
+                    target=write, args=(snapshot_id, measured), name="totals", daemon=True
+                ).start()
+
+        snapshot_id = catalog.snapshot_id
+        if snapshot_id is not None:
+            catalog.tokens.add_done_callback(counted)
+
+    def _record(self, connection: Connection, server_key: str, catalog: Catalog) -> int | None:
+        """Keep the snapshot in the database and announce it as a `catalog` event."""
+        snapshot, measured = catalog.snapshot, catalog.measured
+        pages = [_page_facts(page, read) for page, read in zip(snapshot.pages, measured.pages, strict=True)]
+        seq = connection.link.emit(
+            "catalog", what=snapshot.what, pages=pages, count=len(measured.measures),
+            sha256=measured.sha256, order_sha256=measured.order_sha256,
+        )  # fmt: skip
+        if self._recorder.health().state != "recording":
+            return None
+        return self._recorder.save_snapshot(
+            seq=seq, server_key=server_key, what=snapshot.what, at_us=snapshot.pages[-1].received_at_us,
+            era=snapshot.era, declared=connection.client.capabilities, pages=pages, totals=totals_of(measured),
+            sha256=measured.sha256, order_sha256=measured.order_sha256,
+        )  # fmt: skip
+
+
+def find_all(snapshot: Snapshot, before: Snapshot | None) -> list[Finding]:
+    """What every rule sees; `before`, the same list asked for shortly before, shows whether it is stable."""
+    found = find(Subject.of(snapshot))
+    if before is not None:
+        others = frozenset(rules()) - ASKED_TWICE
+        found += find(Subject.of(before, again=snapshot), off=others)
+    return found
+
+
+def totals_of(measured: MeasuredListing) -> dict[str, Any]:
+    """What is kept of a listing beside its pages; `tokens` by tokenizer, as in `list --json`, once counted."""
+    totals: dict[str, Any] = {
+        "count": len(measured.measures), "wire_bytes": measured.wire_bytes,
+        "definition_bytes": measured.definition_bytes,
+    }  # fmt: skip
+    counted = measured.tokens
+    if counted is not None:
+        definitions = counted.definitions
+        entry: dict[str, Any] = {"definitions": definitions.value}
+        if not definitions.exact:
+            entry["estimate"] = True
+        totals["tokens"] = {counted.tokenizer: entry}
+    return totals
+
+
+def _same_asked(before: Catalog | None, connection: Connection, measured: MeasuredListing) -> Snapshot | None:
+    """The listing before, when this one, with nothing announced in between, differs in names or order."""
+    if before is None or before.c != connection.c or before.changed_at_us is not None:
+        return None
+    return before.snapshot if before.measured.order_sha256 != measured.order_sha256 else None
+
+
+def _result(future: Future[T]) -> T | None:
+    """What a future holds; None while it runs, and when it failed or was cancelled."""
+    done = future.done() and not future.cancelled() and future.exception() is None
+    return future.result() if done else None
+
+
+def snapshot_of(connection: Connection, found: Walk) -> Snapshot:
+    """The walk as a value of the catalog room."""
+    peer = connection.peer
+    pages = tuple(
+        Page(page.cursor, page.reply.raw, page.reply.received_at_us, page.reply.seq) for page in found.pages
+    )
+    return Snapshot(
+        what=found.what,
+        pages=pages,
+        era=peer.era if peer else None,
+        protocol_version=peer.protocol_version if peer else None,
+        transport=connection.transport.kind if connection.transport else None,
+        server_info=peer.server_info if peer else None,
+        instructions=peer.instructions if peer else None,
+        declared=connection.spec.declare,
+    )
+
+
+def _assess(answer: Any, what: str, era: str | None) -> Hints:
+    """The cache verdict on one page."""
+    known: Era = "modern" if era == "modern" else HANDSHAKE
+    result = answer.get("result") if isinstance(answer, dict) else None
+    return freshness.assess(result, method=METHODS[what], era=known)
+
+
+def _page_facts(page: Page, read: Any) -> dict[str, Any]:
+    """The trace format's page entry; hint keys only when the server sent them."""
+    facts: dict[str, Any] = {"cursor": page.cursor, "seq": page.seq, "bytes": read.wire_bytes}
+    if read.ttl_ms is not ABSENT:
+        facts["ttl_ms"] = read.ttl_ms
+    if read.cache_scope is not ABSENT:
+        facts["cache_scope"] = read.cache_scope
+    facts["received"] = page.received_at_us
+    return facts

@@ -1,0 +1,35 @@
+"""One connection without a console: what the command line's one-shot commands use. Called from the main thread."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from anyio.from_thread import start_blocking_portal
+
+from inspector import __version__
+from inspector.settings.paths import Paths
+from inspector.settings.spec import ServerSpec
+from inspector.wire.children import Children
+from inspector.wire.connection import Connection
+from inspector.wire.events import Journal
+
+
+@contextmanager
+def direct(spec: ServerSpec, paths: Paths, *, record: Path | None = None) -> Iterator[Connection]:
+    """Open `spec`, yield the connection, close it with its process; with `record`, write the trace as it happens."""
+    gc.set_threshold(200_000, 50, 1000)
+    journal = Journal()
+    with ExitStack() as stack:
+        if record is not None:
+            from inspector.trace.file import TraceFileWriter
+
+            writer = TraceFileWriter(record, journal, title=spec.name, note="", tool_version=__version__)
+            stack.callback(writer.close)
+        portal = stack.enter_context(start_blocking_portal(name="mcp-loop"))
+        connection = Connection(spec, journal, portal, Children(paths.children))
+        stack.callback(connection.close)
+        connection.open()
+        yield connection
