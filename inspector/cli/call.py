@@ -1,0 +1,109 @@
+"""`mcp-loupe call`: one tools/call, and what became of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from inspector.cli.listing import printable
+from inspector.cli.options import TargetCommand, connected, spec_of, target_options
+from inspector.console import outcome
+from inspector.console.calls import call_headers, read_arguments
+from inspector.console.outcome import Outcome
+from inspector.errors import LoupeError, UsageError
+from inspector.wire.connection import Connection
+from inspector.wire.listing import walk
+
+
+@click.command("call", cls=TargetCommand)
+@click.argument("words", nargs=-1, metavar="[TARGET] TOOL")
+@click.option("--args", "arguments", default="{}", metavar="JSON", help="The arguments, a JSON object.")
+@target_options
+def call(words: tuple[str, ...], arguments: str, **options: Any) -> int:
+    """Call one tool."""
+    if not words:
+        raise UsageError("Which tool?", "Write: mcp-loupe call TARGET TOOL --args '{…}'")
+    text = read_arguments(arguments)
+    spec = spec_of(words[:-1], options)
+    with connected(spec, options) as connection:
+        found = run(connection, words[-1], text, options["timeout"])
+    if options["as_json"]:
+        print(json.dumps(document_of(found), ensure_ascii=False))
+    else:
+        show(found)
+    return found.exit_code
+
+
+def run(connection: Connection, tool: str, arguments: str, timeout: float | None) -> Outcome:
+    """List (for the tool's outputSchema and headers), call, and judge."""
+    era = connection.peer.era if connection.peer else None
+    limit = timeout or connection.spec.timeouts.call
+    try:
+        listed = connection.run(walk, connection, "tools", "housekeeping", timeout=limit * 2)
+        tools = [tool for page in listed.pages for tool in page.reply.result.get("tools") or []]
+    except LoupeError:
+        tools = []  # a server whose list fails may still answer the call; the trace has both
+    definition = next((one for one in tools if isinstance(one, dict) and one.get("name") == tool), {})
+    try:
+        headers = call_headers(connection, definition, arguments)
+        params = {"name": tool, "arguments": arguments}
+        reply = connection.ask("tools/call", params, timeout=limit, headers=headers, on_progress=progressed)
+    except LoupeError as problem:
+        return outcome.of_error(problem, era)
+    return outcome.of_reply(reply, definition)
+
+
+def progressed(params: dict[str, Any]) -> None:
+    total = f"/{params['total']}" if "total" in params else ""
+    text = printable(str(params.get("message", "")))
+    print(f"progress {params.get('progress')}{total} {text}".rstrip(), file=sys.stderr)
+
+
+def document_of(found: Outcome) -> dict[str, Any]:
+    """The document of `call --json` (docs/cli.md); `raw` is the answer exactly as it came."""
+    document: dict[str, Any] = {"schema": "mcp-loupe/call/1", "outcome": found.what, "origin": found.origin}
+    if found.code is not None:
+        document["code"] = found.code
+    if found.explain is not None:
+        entry = found.explain
+        document["explain"] = {
+            "id": entry.id, "meaning": entry.meaning, "cause": list(entry.causes), "remedy": entry.remedy,
+            "spec": entry.spec,
+        }  # fmt: skip
+    if found.error is not None:
+        document["error"] = found.error.as_json()
+    if found.result is not None:
+        document["result"] = found.result
+    if found.raw is not None:
+        document["raw"] = found.raw.decode("utf-8", "replace")
+    if found.output is not None:
+        errors = [{"path": one.path, "message": one.message} for one in found.output.errors]
+        document["output_schema"] = {"verdict": found.output.verdict, "errors": errors}
+        if found.output.why:
+            document["output_schema"]["why"] = found.output.why
+    document["ms"] = found.ms
+    document["frames"] = [seq for seq in (found.request_seq, found.reply_seq) if seq is not None]
+    return document
+
+
+def show(found: Outcome) -> None:
+    """The result for people; errors in one sentence on stderr."""
+    if found.error is not None:
+        error = found.error
+        for line in error.facts.get("stderr") or []:
+            print(f"  stderr: {printable(line)}", file=sys.stderr)
+        print(f"{printable(error.message)}. {error.remedy}".strip(), file=sys.stderr)
+        return
+    result = found.result or {}
+    for item in result.get("content") or []:
+        if isinstance(item, dict) and item.get("type") == "text" and isinstance(item.get("text"), str):
+            print("\n".join(printable(line) for line in item["text"].split("\n")))
+        else:
+            print(json.dumps(item, ensure_ascii=False))
+    if "structuredContent" in result and not result.get("content"):
+        print(json.dumps(result["structuredContent"], ensure_ascii=False, indent=2))
+    verdict = f", output {found.output.verdict}" if found.output is not None else ""
+    print(f"{found.what} in {found.ms:.1f} ms{verdict}", file=sys.stderr)

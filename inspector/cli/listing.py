@@ -1,0 +1,145 @@
+"""`mcp-loupe list`: what a server lists, to the byte."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+import click
+
+from inspector.catalog.report import MeasuredListing, list_document, measure_listing
+from inspector.catalog.snapshot import Snapshot
+from inspector.cli.options import TargetCommand, connected, spec_of, target_options
+from inspector.console.catalogs import snapshot_of
+from inspector.console.console import offers
+from inspector.errors import PeerError
+from inspector.protocol import freshness
+from inspector.protocol.eras import HANDSHAKE, Era
+from inspector.wire.connection import Connection
+from inspector.wire.listing import METHODS, walk
+from inspector.wire.stdio import StdioTransport
+
+LIST_S = 600.0
+
+
+@click.command("list", cls=TargetCommand)
+@click.argument("words", nargs=-1, metavar="[TARGET]")
+@click.option("--all", "everything", is_flag=True, help="Prompts, resources and templates too.")
+@target_options
+def list_(words: tuple[str, ...], everything: bool, **options: Any) -> None:
+    """List and measure a server's catalog."""
+    spec = spec_of(words, options)
+    with connected(spec, options) as connection:
+        snapshots = {"tools": _list(connection, "tools")}
+        if everything:
+            for what in ("prompts", "resources", "templates"):
+                found = _list_if_there(connection, what)
+                if found is not None:
+                    snapshots[what] = found
+    measured = {
+        what: measure_listing(what, snapshot.raws, tokens=True, rendered=True)
+        for what, snapshot in snapshots.items()
+    }
+    document = describe(connection, snapshots, measured)
+    if options["as_json"]:
+        print(json.dumps(document, ensure_ascii=False))
+    else:
+        show(document)
+
+
+def _list(connection: Connection, what: str) -> Snapshot:
+    found = connection.run(walk, connection, what, "user", timeout=LIST_S)
+    if found.problem:
+        print(f"{found.problem}.", file=sys.stderr)
+    if found.error is not None:
+        raise found.error
+    return snapshot_of(connection, found)
+
+
+def _list_if_there(connection: Connection, what: str) -> Snapshot | None:
+    """A list the server does not have is left out, not invented."""
+    if not offers(connection, what):
+        return None
+    try:
+        return _list(connection, what)
+    except PeerError as problem:
+        print(f"{METHODS[what]}: {problem.message}.", file=sys.stderr)
+        return None
+
+
+def describe(
+    connection: Connection, snapshots: dict[str, Snapshot], measured: dict[str, MeasuredListing]
+) -> dict[str, Any]:
+    """The document of `list --json` (docs/cli.md)."""
+    tools = snapshots["tools"]
+    transport = connection.transport
+    server = transport.server if isinstance(transport, StdioTransport) else None
+    document: dict[str, Any] = {
+        "schema": "mcp-loupe/list/1",
+        "server": tools.server_info,
+        "era": tools.era,
+        "protocol_version": tools.protocol_version,
+        "transport": tools.transport,
+        "declared": list(connection.spec.declare),
+        **list_document(tools, measured["tools"]),
+        "freshness": freshness_of(tools),
+        "noise": connection.link.stats.noise,
+        "stderr_lines": connection.link.stats.stderr_lines,
+    }
+    if server is not None:
+        document["exit"] = server.outcome
+    others = {
+        what: list_document(snapshot, measured[what])
+        for what, snapshot in snapshots.items()
+        if what != "tools"
+    }
+    if others:
+        document["lists"] = others
+    return document
+
+
+def freshness_of(snapshot: Snapshot) -> dict[str, Any]:
+    """What the first page's hints mean: until when, for whom, why, and the row of the decision table."""
+    era: Era = "modern" if snapshot.era == "modern" else HANDSHAKE
+    page = snapshot.pages[0]
+    hints = freshness.assess(json.loads(page.raw)["result"], method=METHODS[snapshot.what], era=era)
+    return {
+        "fresh_until": freshness.fresh_until(hints, page.received_at_us),
+        "shareable": hints.shareable,
+        "why": hints.why,
+        "rule": hints.row,
+        "violations": list(hints.violations),
+    }
+
+
+def show(document: dict[str, Any]) -> None:
+    """The same for people: totals first, then the tools by weight."""
+    server = document["server"] or {}
+    totals = document["totals"]
+    tokens = totals["tokens"]["o200k_base"]
+    name = f"{server.get('name', 'unnamed server')} {server.get('version', '')}".strip()
+    print(f"{name} · {document['era']} {document['protocol_version']} · {document['transport']}")
+    pages = document["pages"]
+    print(
+        f"{totals['tools']:,} tools in {len(pages)} page{'s' if len(pages) != 1 else ''}, {totals['wire_bytes']:,} B on"
+        f" the wire, {totals['definition_bytes']:,} B of definitions, {tokens['definitions']:,} tokens (o200k_base)"
+    )
+    first = pages[0]
+    hints = ", ".join(
+        f"{key} {first[key]!r}" if key in first else f"{key} absent" for key in ("ttl_ms", "cache_scope")
+    )
+    print(f"{hints}: {document['freshness']['why']}")
+    if document["noise"]:
+        print(f"{document['noise']} lines on stdout were no JSON-RPC frames")
+    print()
+    for tool in sorted(document["tools"], key=lambda tool: -tool["definition_bytes"]):
+        count = tool["tokens"]["o200k_base"]["definition"]
+        print(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}")
+
+
+def printable(text: str | None) -> str:
+    """A server's text on a terminal: control characters as escapes, so that it cannot drive the terminal."""
+    if text is None:
+        return "(no name)"
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -1,0 +1,65 @@
+"""Runs the command line as a person would: a real process, an empty data folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """The one document on stdout; fails when there is more or less than that."""
+        return json.loads(self.out)
+
+
+def environment(home: Path, **extra: str) -> dict[str, str]:
+    """Ours without what would make a run depend on this machine."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("MCP_", "XDG_"))}
+    return {
+        **kept,
+        "HOME": str(home),
+        "MCP_LOUPE_DATA": str(home / "loupe"),
+        "PYTHONPATH": str(ROOT),
+        **extra,
+    }
+
+
+def loupe(home: Path, *words: str, stdin: str = "", cwd: Path | None = None, **extra: str) -> Ran:
+    """`mcp-loupe WORDS…`, at most a minute."""
+    done = subprocess.run(
+        [sys.executable, "-m", "inspector", *words],
+        env=environment(home, **extra), input=stdin, capture_output=True, text=True, timeout=60, cwd=cwd or home,
+    )  # fmt: skip
+    return Ran(done.returncode, done.stdout, done.stderr)
+
+
+@contextmanager
+def chaos_http(*faults: str) -> Iterator[str]:
+    """The chaos server on HTTP with these faults; yields its URL."""
+    options = [word for fault in faults for word in ("--fault", fault)]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "inspector.demo", "chaos", "--http", "0", *options],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdin and child.stdout
+    try:
+        yield json.loads(child.stdout.readline())["url"]
+    finally:
+        child.stdin.close()
+        child.stdout.close()
+        child.wait(20)

@@ -1,0 +1,113 @@
+"""`mcp-loupe call`: each outcome with its document and exit code; lexemes survive both ways."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from cli_run import loupe
+
+from inspector.trace.file_reader import read_trace
+
+
+def test_a_result_comes_with_its_raw_bytes_and_the_verdict_on_its_output(tmp_path: Path) -> None:
+    ran = loupe(
+        tmp_path, "call", "demo:flat", "search_knowledge_base", "--args", '{"query":"refund"}', "--json"
+    )
+    assert ran.code == 0, ran.err
+    found = ran.json
+    assert found["schema"] == "mcp-loupe/call/1"
+    assert found["outcome"] == "ok"
+    assert found["origin"] == "peer"
+    assert json.loads(found["raw"])["result"] == found["result"]
+    assert found["output_schema"] == {"verdict": "valid", "errors": []}
+    request, reply = found["frames"]
+    assert request < reply
+
+
+@pytest.mark.parametrize(
+    ("tool", "code", "outcome", "origin"),
+    [
+        ("is_error", 6, "tool_error", "peer"),
+        ("custom_error_code", 4, "protocol_error", "peer"),
+        ("no_such_tool", 4, "protocol_error", "peer"),
+        ("exit_with", 4, "transport_failure", "console"),
+        ("result_is_list", 4, "protocol_error", "peer"),
+        ("empty_input_required", 1, "input_required", "peer"),
+    ],
+)
+def test_each_way_a_call_can_end_has_its_word_and_exit_code(
+    tool: str, code: int, outcome: str, origin: str, tmp_path: Path
+) -> None:
+    ran = loupe(tmp_path, "call", "demo:chaos", tool, "--json")
+    assert (ran.code, ran.json["outcome"], ran.json["origin"]) == (code, outcome, origin), ran.err
+
+
+def test_our_own_time_out_is_never_shown_as_the_servers_code(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "call", "demo:chaos", "never_answer", "--timeout", "1", "--json")
+    assert ran.code == 4
+    assert ran.json["outcome"] == "timeout"
+    assert ran.json["origin"] == "console"
+    assert "code" not in ran.json
+    assert "Loupe stopped waiting" in ran.json["error"]["message"]
+
+
+def test_an_integer_beyond_2_53_survives_in_both_directions(tmp_path: Path) -> None:
+    trace = tmp_path / "t.mcptrace.jsonl"
+    big = "725653563933458432123"
+    words = ["call", "demo:chaos", "big_integer", "--args", f'{{"id": {big}, "f": 1.0}}', "--json"]
+    ran = loupe(tmp_path, *words, "--record", str(trace), "--no-redact")
+    assert ran.code == 0, ran.err
+    assert "725653563933458432" in ran.json["raw"]
+    with read_trace(trace) as events:
+        sent = [
+            event["raw"]
+            for event in events
+            if event.get("method") == "tools/call" and event["kind"] == "request"
+        ]
+    assert f'"arguments":{{"id":{big},"f":1.0}}' in sent[0]
+
+
+@pytest.mark.parametrize("text", ["{", "[1]", "7", '{"a": NaN}', '{"a": 1,}'])
+def test_arguments_that_are_no_json_object_are_refused_before_anything_is_spawned(
+    text: str, tmp_path: Path
+) -> None:
+    marker = tmp_path / "spawned"
+    command = [sys.executable, "-c", f"open({str(marker)!r}, 'w')"]
+    ran = loupe(tmp_path, "call", "tool", "--args", text, "--json", "--", *command)
+    assert ran.code == 2
+    assert ran.json["error"]["layer"] == "usage"
+    assert not marker.exists()
+
+
+def test_recording_without_redaction_needs_an_explicit_yes(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "list", "demo:flat", "--record", str(tmp_path / "x.jsonl"))
+    assert ran.code == 2
+    assert "--no-redact" in ran.err
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_a_recording_holds_every_frame_and_its_own_checksum(tmp_path: Path) -> None:
+    trace = tmp_path / "t.mcptrace.jsonl"
+    ran = loupe(tmp_path, "list", "demo:flat", "--json", "--record", str(trace), "--no-redact")
+    with read_trace(trace) as reader:
+        assert reader.header["redaction"] is None
+        events = list(reader)
+        assert reader.incomplete is False
+    kinds = {event["t"] for event in events}
+    assert {"connection", "proc", "rpc"} <= kinds
+    listed = [event for event in events if event["t"] == "rpc" and event["kind"] == "result"][-1]
+    assert listed["bytes"] == ran.json["totals"]["wire_bytes"] == len(listed["raw"].encode())
+    assert [event["seq"] for event in events] == list(range(1, len(events) + 1))
+
+
+def test_progress_goes_to_stderr_and_leaves_the_document_alone(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "call", "demo:flat", "rebuild_search_index", "--args", '{"steps":3}', "--json")
+    assert ran.json["outcome"] == "ok"
+    assert [line.split()[1] for line in ran.err.splitlines() if line.startswith("progress")] == [
+        "1/3",
+        "2/3",
+        "3/3",
+    ]

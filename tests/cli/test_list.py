@@ -1,0 +1,202 @@
+"""`mcp-loupe list`: agrees with an independent reader of the wire, and fails in one sentence."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from cli_run import ROOT, chaos_http, loupe
+
+WITNESS = ROOT.parent / "shared" / "tools" / "rawlist.py"
+SERVERS = ROOT / "tests" / "servers"
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("repository")
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True, timeout=20)
+    return folder
+
+
+def real_server(name: str, repository: Path) -> list[str]:
+    """A server nobody here wrote, installed as a test dependency."""
+    if name == "fastmcp":
+        return [sys.executable, str(SERVERS / "fastmcp_paged.py")]
+    program = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert program, f"{name} is a test dependency and must be installed"
+    return [program, *(["--repository", str(repository)] if name == "mcp-server-git" else [])]
+
+
+@pytest.mark.parametrize("name", ["mcp-server-git", "mcp-server-time", "fastmcp"])
+@pytest.mark.parametrize("era", ["modern", "handshake"])
+def test_the_byte_counts_are_those_of_the_lines_that_crossed(
+    name: str, era: str, tmp_path: Path, repository: Path
+) -> None:
+    """tee.py, between us and the server, keeps its own copy of stdout: page by page the same length."""
+    command = real_server(name, repository)
+    tee = [sys.executable, str(SERVERS / "tee.py"), str(tmp_path / "tee"), "--", *command]
+    ran = loupe(tmp_path, "list", "--json", "--era", era, "--", *tee)
+    assert ran.code == 0, ran.err
+    lines = (tmp_path / "tee" / "stdout").read_bytes().splitlines()
+    listed = [line for line in lines if b'"tools":' in line and "tools" in json.loads(line).get("result", {})]
+    listed = [line for line in listed if isinstance(json.loads(line)["result"]["tools"], list)]
+    found = ran.json
+    assert [page["wire_bytes"] for page in found["pages"]] == [len(line) for line in listed]
+    assert found["totals"]["wire_bytes"] == sum(map(len, listed))
+    assert found["totals"]["tools"] == sum(len(json.loads(line)["result"]["tools"]) for line in listed)
+    assert found["era"] == era
+    assert found["exit"] == {"exit": 0}
+
+
+@pytest.mark.skipif(not WITNESS.exists(), reason="the witness ../shared/tools/rawlist.py is not here")
+@pytest.mark.parametrize("name", ["mcp-server-git", "mcp-server-time", "fastmcp"])
+def test_an_independent_witness_counts_the_same_bytes(name: str, tmp_path: Path, repository: Path) -> None:
+    command = real_server(name, repository)
+    witness = subprocess.run(
+        [sys.executable, str(WITNESS), "x", "--", *command],
+        env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "RAWLIST_OUT": str(tmp_path)},
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    assert witness.stdout
+    attempt = json.loads((tmp_path / "summaries" / "x.json").read_text())["attempts"][-1]
+    found = loupe(tmp_path, "list", "--json", "--", *command).json
+    assert [page["wire_bytes"] for page in found["pages"]] == attempt["page_bytes"]
+    assert found["totals"]["tools"] == attempt["tools"]
+    assert [tool["name"] for tool in found["tools"]] == attempt["names"]
+
+
+def test_hints_the_server_did_not_send_are_absent_and_not_made_up(tmp_path: Path) -> None:
+    found = loupe(tmp_path, "list", "--json", "--", *chaos("no_hints")).json
+    assert "ttl_ms" not in found["pages"][0]
+    assert "cache_scope" not in found["pages"][0]
+    assert found["freshness"]["rule"] == 7
+
+
+def test_hints_are_shown_as_sent_whatever_their_type(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "inspector.demo", "cache-hints"]
+    options = ["--ttl", 'tools/list="60000"', "--scope", "tools/list=shared"]
+    page = loupe(tmp_path, "list", "--json", "--", *command, *options).json["pages"][0]
+    assert page["ttl_ms"] == "60000"
+    assert page["cache_scope"] == "shared"
+
+
+def test_all_lists_have_the_same_shape(tmp_path: Path) -> None:
+    found = loupe(tmp_path, "list", "--all", "--json", "demo:cache-hints").json
+    assert set(found["lists"]) == {"prompts", "resources", "templates"}
+    for what, shown in found["lists"].items():
+        assert shown["totals"][what] == len(shown[what])
+        assert {"pages", "totals", what} <= set(shown)
+
+
+def test_the_human_output_names_the_server_the_total_and_each_tool(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "list", "demo:flat")
+    first, second, *_ = ran.out.splitlines()
+    assert first == "marlow-flat 0.1.0 · modern 2026-07-28 · stdio"
+    assert second.startswith("50 tools in 1 page, 20,841 B on the wire")
+    assert "search_knowledge_base" in ran.out
+
+
+def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    script = tmp_path / "evil.jsonl"
+    tools = [{"name": "a\u001b[31mred\u202e", "inputSchema": {"type": "object"}}]
+    script.write_text(json.dumps({"jsonrpc": "2.0", "id": 10, "result": {"tools": tools}}) + "\n")
+    out = loupe(tmp_path, "list", "--", sys.executable, str(SERVERS / "replay_lines.py"), str(script)).out
+    assert "\x1b" not in out
+    assert "\u202e" not in out
+    assert "a\\x1b[31mred\\u202e" in out
+
+
+def chaos(*faults: str) -> list[str]:
+    options = [word for fault in faults for word in ("--fault", fault)]
+    return [sys.executable, "-m", "inspector.demo", "chaos", *options]
+
+
+def closed_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "layer", "says"),
+    [
+        (["--", "/nowhere/server"], 3, "spawn", "does not exist"),
+        (["--", "no-such-command-here"], 3, "spawn", "no-such-command-here"),
+        (["--", sys.executable, "-c", "raise SystemExit(3)"], 4, "transport", "exited with code 3"),
+        (["demo:nope"], 2, "usage", "no demo server"),
+        (["ftp://example.org/"], 2, "usage", "no transport of MCP"),
+        ([], 2, "usage", "Which server?"),
+        (["demo:flat", "demo:progressive"], 2, "usage", "Two targets"),
+        (["demo:flat", "--timeout", "-1"], 2, "usage", "--timeout"),
+        (["demo:flat", "--declare", "wings"], 2, "usage", "wings"),
+        (["demo:flat", "--header", "X:1"], 2, "usage", "--header"),
+        (["demo:flat", "--env", "NOPE"], 2, "usage", "--env"),
+        (["demo:flat", "--nonsense"], 2, "usage", "--nonsense"),
+    ],
+)  # fmt: skip
+def test_bad_input_gets_one_sentence_and_its_exit_code(
+    words: list[str], code: int, layer: str, says: str, tmp_path: Path
+) -> None:
+    ran = loupe(tmp_path, "list", "--json", *words)
+    assert ran.code == code, ran.err
+    error = ran.json["error"]
+    assert error["layer"] == layer
+    assert says in error["message"] + error["remedy"]
+    assert "Traceback" not in ran.err
+    sentence = ran.err.strip().splitlines()[-1]
+    assert sentence.endswith(".")
+
+
+def test_a_url_that_refuses_says_where_and_exits_with_3(tmp_path: Path) -> None:
+    port = closed_port()
+    ran = loupe(tmp_path, "list", "--json", f"http://127.0.0.1:{port}/mcp")
+    assert ran.code == 3
+    assert f"127.0.0.1:{port}" in ran.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "says"),
+    [
+        ("html_500", 4, "HTTP 500"),
+        ("needs_auth", 5, "HTTP 401"),
+        ("empty_202", 4, "HTTP 202"),
+    ],
+)
+def test_an_http_answer_that_is_no_mcp_names_its_status(
+    fault: str, code: int, says: str, tmp_path: Path
+) -> None:
+    with chaos_http(f"{fault}@server/discover", f"{fault}@initialize") as url:
+        ran = loupe(tmp_path, "list", "--json", url)
+    assert ran.code == code, ran.err
+    assert says in ran.json["error"]["message"]
+
+
+def test_the_last_stderr_lines_stand_before_the_sentence(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "list", "--", *chaos("exit_at_start"))
+    assert ran.code == 4
+    *lines, sentence = ran.err.splitlines()
+    assert len([line for line in lines if line.startswith("  stderr: ")]) == 5
+    assert "exited with code 1" in sentence
+
+
+def test_a_config_file_that_is_no_json_is_named_by_line(tmp_path: Path) -> None:
+    config = tmp_path / "mcp.json"
+    config.write_text('{"mcpServers": {"a": {"command": "x",}\n oops')
+    ran = loupe(tmp_path, "list", "--json", "a", "--config", str(config))
+    assert ran.code == 7
+    assert "line 2" in ran.json["error"]["message"]
+
+
+def test_a_name_is_looked_up_in_the_config_file(tmp_path: Path) -> None:
+    entry = {
+        "command": sys.executable,
+        "args": ["-m", "inspector.demo", "progressive"],
+        "env": {"PYTHONPATH": str(ROOT)},
+    }
+    config = tmp_path / "mcp.json"
+    config.write_text(json.dumps({"mcpServers": {"mine": entry}}))
+    assert loupe(tmp_path, "list", "--json", "mine", "--config", str(config)).json["totals"]["tools"] == 3
