@@ -1,0 +1,187 @@
+"""The doctor on servers that fail in known ways: each step names the layer, the evidence and the next thing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from inspector.doctor.doctor import Doctor
+from inspector.doctor.http import discovery_urls
+from inspector.doctor.stderr_hints import remedy_for
+from inspector.doctor.step import Step
+from inspector.settings.paths import Paths
+from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec, Timeouts
+
+ROOT = Path(__file__).resolve().parents[2]
+QUICK = Timeouts(probe=1.0, connect=10.0, call=10.0, close=0.5)
+
+
+def examine(argv: list[str], tmp_path: Path, timeouts: Timeouts = QUICK) -> list[Step]:
+    spec = ServerSpec("x", argv=tuple(argv), env={"PYTHONPATH": str(ROOT)}, timeouts=timeouts)
+    return list(Doctor(spec, Paths.locate(tmp_path)).examine())
+
+
+def chaos(*faults: str) -> list[str]:
+    return [
+        sys.executable,
+        "-m",
+        "inspector.demo.chaos",
+        *[word for one in faults for word in ("--fault", one)],
+    ]
+
+
+def step(steps: list[Step], name: str, ok: bool | None) -> Step:
+    found = [one for one in steps if one.name == name and one.ok is ok]
+    assert found, f"no step {name} with ok={ok} in {[(one.name, one.ok, one.evidence) for one in steps]}"
+    return found[0]
+
+
+def test_a_healthy_server_has_no_failing_step_and_every_layer_is_named(tmp_path: Path) -> None:
+    steps = examine([sys.executable, "-m", "inspector.demo", "flat"], tmp_path, Timeouts())
+    assert [one.evidence for one in steps if one.ok is not True] == []
+    names = [one.name for one in steps]
+    expected = [
+        "command",
+        "spawned",
+        "spoke",
+        "stdout clean",
+        "era",
+        "connected",
+        "capabilities",
+        "list tools",
+    ]
+    assert names[: len(expected)] == expected
+    assert {"hints of tools", "order", "stdout clean", "shutdown"} <= set(names)
+    assert step(steps, "list tools", True).facts == {"count": 50, "wire_bytes": 20841, "pages": 1}
+
+
+@pytest.mark.parametrize(
+    ("faults", "name", "ok", "says", "remedy"),
+    [
+        (["banner"], "stdout clean", None, "on stdout are no frames: “> ", "stderr"),
+        (["usage_on_stdout"], "stdout clean", None, "are no frames", "--help"),
+        (["stderr_on_probe=6000"], "probe", None, "to stderr", "quieter"),
+        (["exit_at_start"], "alive", False, "code 1", "credential"),
+        (["exit_on_probe"], "alive", False, "code 1", ""),
+        (["mute_on_probe"], "era", None, "No answer to server/discover in 1 s", "-32601"),
+        (["mute"], "connected", False, "", ""),
+        (["refuse_handshake"], "connected", False, "-32603", ""),
+        (["handshake_only", "unknown_version"], "connected", False, "1999-12-31", ""),
+        (["no_hints"], "hints of tools", False, "ttlMs is missing", "ttlMs as an integer"),
+        (["odd_ttl=-5"], "hints of tools", False, "", "ttlMs as an integer"),
+        (["cursor_repeats"], "list tools", False, "cursor", "nextCursor"),
+        (["broken_tools"], "tools usable", False, "cannot be used as sent", "Correct"),
+        (["ignore_eof"], "shutdown", False, "SIGKILL", "Exit when stdin closes"),
+        (["orphan"], "children", False, "left child processes", "End your children"),
+        (["handshake_only", "eager_list_changed"], "list_changed", None, "before its first list", "only when"),
+    ],
+)  # fmt: skip
+def test_a_fault_is_named_by_its_step(
+    faults: list[str], name: str, ok: bool | None, says: str, remedy: str, tmp_path: Path
+) -> None:
+    found = step(examine(chaos(*faults), tmp_path), name, ok)
+    assert says in found.evidence
+    assert remedy in found.remedy
+
+
+def test_a_command_that_is_missing_ends_the_examination_at_its_first_step(tmp_path: Path) -> None:
+    steps = examine(["no-such-server-here"], tmp_path)
+    assert [(one.name, one.ok) for one in steps] == [("command", False)]
+    assert steps[0].facts["searched"]
+
+
+def test_a_server_for_the_old_sdk_is_told_to_pin_it(tmp_path: Path) -> None:
+    steps = examine([sys.executable, "-c", "from mcp.server.fastmcp import FastMCP"], tmp_path, Timeouts())
+    assert "'mcp<2'" in step(steps, "alive", False).remedy
+
+
+def test_a_port_where_nothing_listens_fails_at_connect(tmp_path: Path) -> None:
+    spec = ServerSpec("x", STREAMABLE_HTTP, url="http://127.0.0.1:9/mcp")
+    steps = list(Doctor(spec, Paths.locate(tmp_path)).examine())
+    assert [(one.name, one.ok) for one in steps] == [("dns", True), ("connect", False)]
+
+
+def test_discovery_addresses_follow_the_challenge_then_the_path_then_the_root() -> None:
+    found = discovery_urls("https://a.example/x/mcp", 'Bearer RESOURCE_METADATA="https://a.example/meta"')
+    assert found == [
+        "https://a.example/meta",
+        "https://a.example/.well-known/oauth-protected-resource/x/mcp",
+        "https://a.example/.well-known/oauth-protected-resource",
+        "https://a.example/.well-known/oauth-authorization-server/x/mcp",
+        "https://a.example/.well-known/oauth-authorization-server",
+        "https://a.example/.well-known/openid-configuration/x/mcp",
+        "https://a.example/.well-known/openid-configuration",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("AttributeError: 'Server' object has no attribute 'list_resources'", "mcp<2"),
+        ("Error: FIGMA_API_KEY is required", "credential"),
+        ("Please set the ACCESS_TOKEN environment variable", "credential"),
+        ("Error: listen EADDRINUSE: address already in use 127.0.0.1:3000", "port"),
+        ("usage: server [-h] --db-path DB", "--help"),
+        ("Error: ENOENT: no such file or directory, scandir '/x'", "does not exist"),
+        ("npm WARN EBADENGINE Unsupported engine", "newer Node"),
+        ("something nobody has seen", "otherwise"),
+    ],
+)
+def test_the_last_words_of_a_server_choose_the_remedy(line: str, says: str) -> None:
+    assert says in remedy_for(["a banner", line], "otherwise")
+
+
+@pytest.mark.parametrize(
+    ("argv", "era"),
+    [
+        ([sys.executable, "-m", "inspector.demo", "flat"], "modern"),
+        ([sys.executable, "-m", "inspector.demo", "flat"], "handshake"),
+    ],
+)
+def test_deliberate_faults_are_answered_as_the_table_asks(argv: list[str], era: str, tmp_path: Path) -> None:
+    spec = ServerSpec("x", argv=tuple(argv), env={"PYTHONPATH": str(ROOT)}, era=era)
+    steps = [
+        one
+        for one in Doctor(spec, Paths.locate(tmp_path), probe=True).examine()
+        if one.name.startswith("probe")
+    ]
+    names = [one.name.removeprefix("probe: ") for one in steps]
+    only_modern = ["missing _meta", "wrong version"] if era == "modern" else []
+    assert names == ["unknown method", *only_modern, "bad cursor", "oversized argument", "not JSON"]
+    assert [one.evidence for one in steps if one.ok is False] == []
+    assert "-32601" in steps[0].evidence
+
+
+def test_a_server_that_dies_of_a_fault_is_named_and_started_again(tmp_path: Path) -> None:
+    script = tmp_path / "fragile.py"
+    script.write_text(FRAGILE)
+    spec = ServerSpec("x", argv=(sys.executable, str(script)), era="handshake", timeouts=QUICK)
+    steps = [
+        one
+        for one in Doctor(spec, Paths.locate(tmp_path), probe=True).examine()
+        if one.name.startswith("probe")
+    ]
+    died = [one for one in steps if "no longer answers" in one.evidence]
+    assert [one.name for one in died] == ["probe: not JSON"]
+    assert "code 7" in died[0].evidence
+
+
+FRAGILE = """
+import json, sys
+for line in sys.stdin:
+    try:
+        asked = json.loads(line)
+    except ValueError:
+        sys.exit(7)
+    if "id" not in asked:
+        continue
+    if asked["method"] == "initialize":
+        body = {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "f"}}}
+    elif asked["method"] == "tools/list":
+        body = {"result": {"tools": []}}
+    else:
+        body = {"error": {"code": -32601, "message": "no"}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **body}), flush=True)
+"""
