@@ -1,0 +1,1 @@
+"""The browser console: the only room that imports Flask."""

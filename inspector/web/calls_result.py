@@ -1,0 +1,134 @@
+"""One call as the result pane shows it, gathered from the call and the recording. Flask request threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from inspector.console import outcome as outcomes
+from inspector.console.calls import MOST_RUNS, Call
+from inspector.console.console import Server
+from inspector.console.outcome import Outcome
+from inspector.errors import Cancelled
+from inspector.trace.filters import Filter
+from inspector.trace.rows import Row
+from inspector.web.calls_view import Progress, Series, progress_of, series_of
+from inspector.web.frame import console, event_link, store
+from inspector.web.results import Contents, Headline, Text, contents_of, error_object, headline, shown
+from inspector.wire.events import C2S
+
+FLUSH_S: Final = 0.5
+LINES: Final = 100
+RAW_CHARS: Final = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the recording knows of a call: the rows of its frames, and what the server printed meanwhile."""
+
+    request: Row | None = None
+    reply: Row | None = None
+    printed: tuple[tuple[str, str], ...] = ()
+    """(`stderr` or `noise`, line)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A call, running or ended. outcome and what follows from it are None while the only run is still going."""
+
+    call: Call
+    running: bool
+    outcome: Outcome | None
+    head: Headline | None
+    contents: Contents | None
+    error: Text | None
+    raw: Text | None
+    raw_bytes: int | None
+    ms: float | None
+    facts: Facts
+    request_href: str
+    reply_href: str
+    progress: Progress | None
+    series: Series | None
+    confirm: str
+
+
+def shown_call(server: Server, call: Call, confirm: str) -> Shown:
+    """Everything the result pane needs. confirm: what to ask before the same call runs again."""
+    running = not call.done
+    outcome = last_outcome(call)
+    ended = list(call.outcomes)
+    facts = _facts(call, outcome)
+    series = series_of(call.timings(), ended) if call.runs > 1 else None
+    raw = raw_answer(call, outcome) if outcome is not None else None
+    text = raw.decode("utf-8", "backslashreplace") if raw is not None else None
+    failed = outcome is not None and outcome.what == outcomes.PROTOCOL_ERROR
+    error = error_object(raw) if failed else None
+    return Shown(
+        call=call,
+        running=running,
+        outcome=outcome,
+        head=headline(outcome) if outcome is not None else None,
+        contents=contents_of(raw) if outcome is not None and outcome.result is not None else None,
+        error=shown(error) if error is not None else None,
+        raw=Text(text[:RAW_CHARS], left_out=max(0, len(text) - RAW_CHARS)) if text is not None else None,
+        raw_bytes=len(raw) if raw is not None else None,
+        ms=_ms(outcome, facts),
+        facts=facts,
+        request_href=event_link(server, facts.request.seq) if facts.request else "",
+        reply_href=event_link(server, facts.reply.seq) if facts.reply else "",
+        progress=progress_of(call.progress),
+        series=series,
+        confirm=confirm,
+    )
+
+
+def last_outcome(call: Call) -> Outcome | None:
+    """The last end; a cancelled call has one even before the loop has noted it."""
+    last = call.outcome
+    if call.done and call.future.cancelled() and (last is None or last.what != outcomes.CANCELLED):
+        return outcomes.of_error(Cancelled(""), None)
+    return last
+
+
+def raw_answer(call: Call, outcome: Outcome | None = None) -> bytes | None:
+    """The answer's exact bytes: the result's, or those of the frame an error came in."""
+    ended = outcome or last_outcome(call)
+    if ended is None or ended.raw is not None or ended.reply_seq is None:
+        return ended.raw if ended is not None else None
+    console().recorder.flush(FLUSH_S)
+    return store().raw(console().recorder.session, ended.reply_seq)
+
+
+def _ms(outcome: Outcome | None, facts: Facts) -> float | None:
+    if outcome is not None and outcome.ms is not None:
+        return outcome.ms
+    return facts.reply.ms if facts.reply is not None else None
+
+
+def _facts(call: Call, outcome: Outcome | None) -> Facts:
+    """The frames and lines of the last run, from the recording; it lags by milliseconds, hence the flush."""
+    console().recorder.flush(FLUSH_S)
+    session = console().recorder.session
+    seq = outcome.request_seq if outcome is not None and outcome.request_seq else _request_seq(session, call)
+    if not seq:
+        return Facts()
+    request = store().row(session, seq)
+    reply_seq = outcome.reply_seq if outcome is not None else None
+    reply = store().row(session, reply_seq) if reply_seq else None
+    end = reply or (store().pair_of(session, seq) if outcome is not None else None)
+    return Facts(request, reply, _printed(session, call.c, seq, end.seq if end is not None else None))
+
+
+def _request_seq(session: int, call: Call) -> int | None:
+    """The last request that carries the call's id; an end without an answer does not name it."""
+    sent = Filter(c=(call.c,), t=frozenset({"rpc"}), dir=C2S)
+    rows = store().page(session, sent, after=call.first_seq - 1, limit=2 * MOST_RUNS)
+    return next((row.seq for row in reversed(rows) if row.op == call.id and row.kind == "request"), None)
+
+
+def _printed(session: int, c: int, after: int, before: int | None) -> tuple[tuple[str, str], ...]:
+    wanted = Filter(c=(c,), t=frozenset({"stderr", "noise"}))
+    rows: Sequence[Row] = store().page(session, wanted, after=after, before=before, limit=LINES)
+    return tuple([(row.t, (row.raw_head or b"").decode("utf-8", "backslashreplace")) for row in rows])

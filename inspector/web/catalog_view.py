@@ -1,0 +1,395 @@
+"""One listing as the catalog screen shows it: the address, the order, the rows, the treemap. Pure, any thread."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote_plus, urlencode
+
+from markupsafe import Markup
+
+from inspector.catalog import providers
+from inspector.catalog.measure import Measure
+from inspector.catalog.providers import OPENAI, Model
+from inspector.catalog.report import MeasuredListing
+from inspector.catalog.snapshot import TOOLS
+from inspector.catalog.tokens import TokenCount
+from inspector.protocol import names
+from inspector.web import charts
+from inspector.web.highlight import visible
+
+WINDOW: Final = 200
+"""Rows on a page, and in each further part that scrolling brings."""
+SORTS: Final = ("order", "name", "bytes", "tokens", "share", "prose")
+VIEWS: Final = ("pretty", "raw", *providers.PROVIDERS, "parts")
+TITLES: Final = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Gemini"}
+_HOLE: Final = "TOOL"
+"""Stands for the tool in a link that is made once for thousands of cells."""
+FEW: Final = (14, 60)
+MANY: Final = (10, 16)
+"""Families, and cells in each, that a treemap shows at most. A cell weighs 600 B, and nobody hits tiny ones."""
+MANY_TOOLS: Final = 400
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The whole state of the screen, as in the address. sort: a name of SORTS, `-` before it for descending.
+
+    tool: position in the list, or a name. at: first row shown; pages_at: first page of the walk shown.
+    """
+
+    sort: str = "-bytes"
+    q: str = ""
+    tool: str = ""
+    view: str = "pretty"
+    provider: str = ""
+    model: str = ""
+    at: int = 0
+    pages_at: int = 0
+
+    @classmethod
+    def read(cls, args: Mapping[str, str]) -> Query:
+        """What the address asks for; anything it cannot mean is left at its default."""
+        known: dict[str, Any] = {name: args[name] for name in ("q", "tool") if name in args}
+        for name, allowed in (
+            ("view", VIEWS),
+            ("provider", providers.PROVIDERS),
+            ("model", providers.models()),
+        ):
+            if args.get(name) in allowed:
+                known[name] = args[name]
+        if args.get("sort", "").removeprefix("-") in SORTS:
+            known["sort"] = args["sort"]
+        for name in ("at", "pages_at"):
+            text = args.get(name, "")
+            if text.isdecimal() and len(text) < 10:
+                known[name] = int(text)
+        return cls(**known)
+
+    def href(self, **changes: Any) -> str:
+        """The query string, from `?`, of this state with `changes`; defaults are left out."""
+        pairs = [(name, changes[name] if name in changes else getattr(self, name)) for name in _DEFAULTS]
+        said = [(name, value) for name, value in pairs if value != _DEFAULTS[name]]
+        return "?" + urlencode(said, errors="backslashreplace")
+
+    def by(self, key: str) -> str:
+        """The address that sorts by `key`: the other way round when it does already, else its usual way."""
+        usual = key if key in ("order", "name") else f"-{key}"
+        turned = key if self.sort.startswith("-") else f"-{key}"
+        return self.href(sort=turned if self.sort.removeprefix("-") == key else usual, at=0)
+
+    def sorted(self, key: str) -> str:
+        """`ascending`, `descending`, or an empty string when the list is sorted by something else."""
+        if self.sort.removeprefix("-") != key:
+            return ""
+        return "descending" if self.sort.startswith("-") else "ascending"
+
+    @property
+    def window(self) -> Model:
+        """The model whose window the list is held against."""
+        models = providers.models()
+        of_provider = (model for model in models.values() if model.provider == self.provider)
+        return models.get(self.model) or next(of_provider, next(iter(models.values())))
+
+    @property
+    def rendering(self) -> str:
+        """The provider whose tokens are shown."""
+        return self.provider or self.window.provider
+
+
+_DEFAULTS: Final = {each.name: each.default for each in fields(Query)}
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Tokens of a list. each: by position, None for what cannot be sent; total, raw: as sent, and as defined."""
+
+    each: tuple[int | None, ...] = field(repr=False)
+    total: TokenCount
+    raw: TokenCount
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One row of the table. handle: what the address calls it. tokens: None when not counted yet, or not sent."""
+
+    index: int
+    handle: str
+    name: str | None
+    bytes: int
+    tokens: int | None
+    share: float
+    parts: Mapping[str, int]
+    broken: str = ""
+    twins: int = 1
+    writes: bool = False
+    destroys: bool = False
+    on: bool = False
+
+
+class Index:
+    """A measured listing, prepared once, so that a request touches only the rows it shows.
+
+    `before` is the listing it replaced, for what changed.
+    """
+
+    def __init__(self, measured: MeasuredListing, before: MeasuredListing | None = None) -> None:
+        self.measured = measured
+        self.measures = measured.measures
+        self.bytes = measured.definition_bytes
+        self.most = max((each.definition_bytes for each in self.measures), default=0)
+        self.parts: Counter[str] = Counter()
+        self._named: dict[str, list[int]] = {}
+        for index, each in enumerate(self.measures):
+            self.parts.update(each.parts)
+            if each.name is not None:
+                self._named.setdefault(each.name, []).append(index)
+        self.change = compare(before, measured) if before is not None else None
+        self.order = lru_cache(32)(self._order)
+        self.listed = lru_cache(32)(self._listed)
+        self.tokens = lru_cache(8)(self._tokens)
+        self.treemap = lru_cache(16)(self._treemap)
+        self.collisions = lru_cache(8)(self._collisions)
+        self.families = lru_cache(1)(self._families)
+        self._texts = lru_cache(1)(self._searched)
+
+    # --- finding
+
+    def find(self, tool: str) -> int | None:
+        """The position that `?tool=` means: a number is a position, anything else the first of that name."""
+        if tool.isdecimal() and tool.isascii():
+            return int(tool) if len(tool) < 10 and int(tool) < len(self.measures) else None
+        return next(iter(self._named.get(tool, ())), None)
+
+    def handle(self, index: int) -> str:
+        """How the address names a position: by name, which outlives a refresh, unless that is ambiguous."""
+        name = self.measures[index].name
+        plain = (
+            bool(name) and name is not None and not name.isdecimal() and len(name) <= 128 and _encodable(name)
+        )
+        return str(name) if plain and self.twins(index) == 1 else str(index)
+
+    def twins(self, index: int) -> int:
+        """How many items carry the name of this one."""
+        return len(self._named.get(self.measures[index].name or "", (index,)))
+
+    def _searched(self) -> list[str]:
+        return [f"{each.name or ''}\n{_description(each)}".casefold() for each in self.measures]
+
+    # --- ordering
+
+    def _order(self, sort: str, provider: str) -> list[int]:
+        """All positions in the order of `sort`; ties stay as received."""
+        key = self._keys(sort.removeprefix("-"), provider)
+        return sorted(range(len(self.measures)), key=key, reverse=sort.startswith("-"))
+
+    def _keys(self, key: str, provider: str) -> Callable[[int], Any]:
+        measures, counted = self.measures, self.tokens(provider)
+        if key == "name":
+            return lambda index: (measures[index].name or "").casefold()
+        if key == "order":
+            return lambda index: index
+        if key == "prose":
+            return lambda index: prose(measures[index].parts, measures[index].definition_bytes)
+        if key == "tokens" and counted is not None:
+            return lambda index: -1 if (value := counted.each[index]) is None else value
+        return lambda index: measures[index].definition_bytes
+
+    def _listed(self, sort: str, provider: str, q: str) -> Sequence[int]:
+        """The positions that contain every word of `q`, ordered."""
+        words = q.casefold().split()
+        if not words:
+            return self.order(sort, provider)
+        texts = self._texts()
+        return [index for index in self.order(sort, provider) if all(word in texts[index] for word in words)]
+
+    def window(self, query: Query) -> tuple[list[Line], int]:
+        """The rows from `query.at` on, and how many there are in all."""
+        found = self.listed(query.sort, query.rendering, query.q)
+        chosen, counted = self.find(query.tool), self.tokens(query.rendering)
+        shown = found[query.at : query.at + WINDOW]
+        return [self._line(index, index == chosen, counted) for index in shown], len(found)
+
+    def _line(self, index: int, on: bool, counted: Tokens | None) -> Line:
+        each = self.measures[index]
+        hints = tool_hints(each)
+        return Line(
+            index, self.handle(index), each.name, each.definition_bytes, counted.each[index] if counted else None,
+            each.definition_bytes / self.bytes if self.bytes else 0.0, each.parts, each.broken, self.twins(index),
+            hints.get("readOnlyHint") is False,
+            hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True, on,
+        )  # fmt: skip
+
+    # --- costs
+
+    def _tokens(self, provider: str) -> Tokens | None:
+        """As `provider` would be sent the list; as defined for lists that no provider is sent. None: not yet."""
+        counted = self.measured.tokens
+        if counted is None:
+            return None
+        raw = counted.definitions
+        if self.measured.what != TOOLS:
+            each: tuple[int | None, ...] = tuple([item.definition.value for item in counted.items])
+            return Tokens(each, raw, raw, token_label(OPENAI, raw.exact))
+        sent = [item.rendered.get(provider) for item in counted.items]
+        exact = all(one.exact for one in sent if one is not None)
+        total = TokenCount(sum(one.value for one in sent if one is not None), exact, counted.tokenizer)
+        each = tuple([None if one is None else one.value for one in sent])
+        return Tokens(each, total, raw, token_label(provider, exact))
+
+    def shares(self) -> list[tuple[str, str, str]]:
+        """The legend: (label, fill, share) of each part that is there."""
+        rows = [
+            (label, fill, sum(self.parts[key] for key in keys)) for label, fill, keys in charts.PARTS[:-1]
+        ]
+        return [
+            (label, fill, f"{weight / self.bytes * 100:.1f}{chr(0xA0)}%")
+            for label, fill, weight in rows
+            if weight / (self.bytes or 1) >= 0.0005
+        ]
+
+    def _collisions(self, provider: str) -> dict[str, list[str]]:
+        sent = [each.name for each in self.measures if each.name is not None and not each.broken]
+        return providers.collisions(sent, provider)
+
+    def _families(self) -> dict[str, list[int]]:
+        """The positions of each family, the costliest family first."""
+        found: dict[str, list[int]] = {}
+        for index, each in enumerate(self.measures):
+            found.setdefault(names.family(each.name or ""), []).append(index)
+        weight = {
+            name: sum(self.measures[index].definition_bytes for index in of) for name, of in found.items()
+        }
+        return {name: found[name] for name in sorted(found, key=lambda name: -weight[name])}
+
+    def _treemap(self, query: Query) -> Markup:
+        """What families, tools and parts cost; `query` marks a tool and holds what a click keeps.
+
+        Families beyond the first ones are cells of a last one: a click on them filters the table.
+        """
+        chosen, families = self.find(query.tool), list(self.families().items())
+        link = query.href(tool=_HOLE)
+        families_max, cells_max = FEW if len(self.measures) <= MANY_TOOLS else MANY
+        most = families_max if len(families) <= families_max else families_max - 1
+        groups = [
+            charts.Family(plain(name), [self._cell(index, name, link, index == chosen) for index in of])
+            for name, of in families[:most]
+        ]
+        rest = [self._family_cell(name, of, query, chosen) for name, of in families[most:]]
+        if rest:
+            groups.append(charts.Family("other families", rest))
+        return charts.treemap(groups, cells_max=cells_max)
+
+    def _cell(self, index: int, family: str, link: str, on: bool) -> charts.Cell:
+        each = self.measures[index]
+        name = each.name or "(no name)"
+        short = plain(name[name.find(family) + len(family) :].lstrip("_.-/"))
+        href = link.replace(_HOLE, quote_plus(self.handle(index)))
+        return charts.Cell(plain(name), each.definition_bytes, each.parts, short, href, on)
+
+    def _family_cell(self, name: str, of: Sequence[int], query: Query, chosen: int | None) -> charts.Cell:
+        if len(of) == 1:
+            return self._cell(of[0], "", query.href(tool=_HOLE), chosen == of[0])
+        parts: Counter[str] = Counter()
+        for index in of:
+            parts.update(self.measures[index].parts)
+        return charts.Cell(
+            f"{plain(name)}, {len(of)} tools", parts.total(), parts, plain(name), query.href(q=name, tool="")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a listing has that the one before had not. The names are those of the items; None has none."""
+
+    added: tuple[str | None, ...]
+    removed: tuple[str | None, ...]
+    altered: tuple[str | None, ...]
+    reordered: bool
+    bytes: int
+
+    @property
+    def nothing(self) -> bool:
+        return not (self.added or self.removed or self.altered or self.reordered or self.bytes)
+
+
+def compare(before: MeasuredListing, after: MeasuredListing) -> Change:
+    """By name, repeated names counted; an item whose definition differs under the same name is altered."""
+    old, new = ([each.name for each in listing.measures] for listing in (before, after))
+    gone, came = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    before_texts, after_texts = (
+        Counter((each.name, each.text) for each in listing.measures) for listing in (before, after)
+    )
+    differing = Counter(name for name, _ in (after_texts - before_texts).elements()) - came
+    return Change(
+        tuple(came.elements()),
+        tuple(gone.elements()),
+        tuple(differing.elements()),
+        before.order_sha256 != after.order_sha256 and not gone and not came,
+        after.definition_bytes - before.definition_bytes,
+    )
+
+
+def prose(parts: Mapping[str, int], total: int) -> float:
+    """The share of a definition that is its description."""
+    return parts.get("description", 0) / total if total else 0.0
+
+
+def token_label(provider: str, exact: bool) -> str:
+    """What a count is worth: o200k is OpenAI's own tokenizer and a stand-in for the others."""
+    if not exact:
+        return "o200k, partly estimated"
+    return "o200k" if provider == OPENAI else "o200k proxy"
+
+
+def advice(share: float) -> tuple[str, str]:
+    """(severity, words) for the part of a model's window that a list takes before any work begins."""
+    if share >= 0.05:
+        return "warn", "above 5 %: progressive"
+    if share >= 0.01:
+        return "note", "above 1 %: watch it grow"
+    return "", "below 1 %"
+
+
+def tool_hints(measure: Measure) -> Mapping[str, Any]:
+    """The hints the server gave with a tool; empty when it gave none."""
+    if "annotations" not in measure.parts or measure.broken:
+        return {}
+    found = json.loads(measure.text).get("annotations")
+    return found if isinstance(found, dict) else {}
+
+
+def refused_by_number(provider: str, count: int) -> str:
+    """A sentence when the provider does not take so many tools at once, else an empty string."""
+    most = providers.facts()["providers"][provider]["most_tools"]["value"]
+    if most is None or count <= most:
+        return ""
+    return f"{TITLES[provider]} takes at most {most:,} tools at once; this list has {count:,}"
+
+
+def plain(text: str) -> str:
+    """`text` with its hidden characters spelled out, for places where no mark-up may stand, such as SVG text."""
+    return text if text.isprintable() else str(visible(text).striptags())
+
+
+def _description(measure: Measure) -> str:
+    if "description" not in measure.parts:
+        return ""
+    try:
+        found = json.loads(measure.text).get("description")
+    except (ValueError, RecursionError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def _encodable(text: str) -> bool:
+    """Whether an address can hold it: a lone surrogate has no UTF-8."""
+    try:
+        return bool(text.encode())
+    except UnicodeEncodeError:
+        return False

@@ -1,0 +1,217 @@
+"""What page.html shows around every screen, gathered from the console. Request threads."""
+
+from __future__ import annotations
+
+import hashlib
+import statistics
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlencode
+
+from flask import Blueprint, Response, current_app, g, make_response, render_template, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
+
+from inspector.console.console import Console, Server
+from inspector.trace.filters import Filter
+from inspector.trace.store import Store
+from inspector.web.render import Fact, RailServer, Recording, Screen, Shell, short_size
+from inspector.web.rows import view
+
+blueprint = Blueprint("frame", __name__)
+PINNED = 60
+STATES = {
+    "connected": "ok",
+    "connecting": "busy",
+    "failed": "error",
+    "lost": "error",
+    "closed": "off",
+    "never": "off",
+}
+
+
+def console() -> Console:
+    """The console this application shows."""
+    found = current_app.extensions["console"]
+    assert isinstance(found, Console)
+    return found
+
+
+def store() -> Store:
+    """This request's reader; closed at teardown."""
+    if "store" not in g:
+        g.store = console().store()
+    found = g.store
+    assert isinstance(found, Store)
+    return found
+
+
+def close_store(_error: BaseException | None = None) -> None:
+    """Registered as teardown by the application."""
+    found = g.pop("store", None)
+    if found is not None:
+        found.close()
+
+
+@contextmanager
+def reader() -> Iterator[Store]:
+    """A reader outside a request's own, for WebSocket threads that live long."""
+    with console().store() as found:
+        yield found
+
+
+def screens(key: str | None) -> list[Screen]:
+    """The screens that exist, with the current server kept in their links."""
+    call = url_for("calls.show", key=key) if key else url_for("calls.index")
+    catalog = url_for("catalog.show", key=key, what="tools") if key else url_for("catalog.index")
+    return [
+        Screen("servers", "Servers", url_for("servers.index"), "servers", 1),
+        Screen("catalog", "Catalog", catalog, "catalog", 2),
+        Screen("call", "Call", call, "call", 3),
+        Screen(
+            "timeline",
+            "Timeline",
+            url_for("timeline.show", server=key),
+            "timeline",
+            4,
+        ),
+    ]
+
+
+def shell(screen: str, key: str | None = None, *, pin: bool = True) -> Shell:
+    """The frame for a screen about server `key` (or about none)."""
+    servers = console().servers()
+    current = next((server for server in servers if server.key == key), None)
+    found = Shell(screen, screens(key), [rail(server, screen, server.key == key) for server in servers])
+    found.recording = recording()
+    found.palette = url_for("timeline.palette")
+    if current is not None:
+        found.subject = current.spec.name
+        found.target = f"{current.spec.transport} · {current.spec.shown_target()}"
+        found.status = status(current)
+    else:
+        found.status = overall(servers)
+    found.pulse = url_for("frame.pulse", screen=screen, server=key, seen=_digest(found))
+    if pin:
+        _pin(found, current)
+    health = console().recorder.health()
+    if health.error is not None:
+        found.notice = f"Recording stopped: {health.error} {health.dropped:,} events are not recorded."
+    return found
+
+
+def _digest(found: Shell) -> str:
+    """What the moving parts of the frame show, so that an unchanged one costs the page nothing."""
+    shown = repr((found.servers, found.status, found.recording)).encode()
+    return hashlib.blake2b(shown, digest_size=8).hexdigest()
+
+
+@blueprint.get("/frame")
+def pulse() -> AnyResponse:
+    """The rail, the status line and the recorder's count, when they differ from what the page has; else 204."""
+    screen = request.args.get("screen", "")
+    newer = shell(screen, server_of_request(), pin=False)
+    if newer.pulse.endswith(f"seen={request.args.get('seen', '')}"):
+        return Response(status=204)
+    return make_response(render_template("_frame.html", shell=newer))
+
+
+def _pin(found: Shell, current: Server | None) -> None:
+    """The last events of the current server, and the socket that brings the next ones."""
+    c = current.connection.c if current is not None and current.connection is not None else None
+    session = console().recorder.session
+    # An unconnected server has no events of this run; another's must not be shown as its own.
+    wanted = Filter(c=(c,)) if c is not None else (Filter(c=(-1,)) if current is not None else Filter())
+    rows = store().page(session, wanted, after=None, before=None, limit=PINNED)
+    found.pin = [view(row, href=event_link(current, row.seq)) for row in rows]
+    counts = store().counts(session, c) if c is not None or current is None else {}
+    found.pin_errors = counts.get("errors", 0)
+    found.pin_line = current.spec.name if current is not None else "all servers"
+    last = found.pin[-1].seq if found.pin else 0
+    query: dict[str, Any] = {"view": "mini", "after": last}
+    if current is not None:
+        query |= {"server": current.key, "c": c if c is not None else -1}
+    found.live = f"/live?{urlencode(query)}"
+
+
+def event_link(server: Server | None, seq: int) -> str:
+    """The timeline with one event open."""
+    return url_for("timeline.show", e=seq, server=server.key if server is not None else None) + f"#e{seq}"
+
+
+def rail(server: Server, screen: str, on: bool) -> RailServer:
+    """A server's line in the rail; its link keeps the screen."""
+    peer = server.connection.peer if server.connection is not None else None
+    transport = {"streamable-http": "http"}.get(server.spec.transport, server.spec.transport)
+    line = f"{peer.era} · {transport}" if peer is not None else transport
+    if server.state in ("failed", "lost", "connecting", "closed"):
+        line = f"{transport} · {server.state}"
+    return RailServer(
+        server.spec.name,
+        _same_screen(server.key, screen),
+        STATES[server.state],
+        line,
+        server.tools,
+        on,
+        "failed" if server.state == "failed" else "lost" if server.state == "lost" else "",
+    )
+
+
+def _same_screen(key: str, screen: str) -> str:
+    if screen == "catalog":
+        return url_for("catalog.show", key=key, what="tools")
+    if screen == "call":
+        return url_for("calls.show", key=key)
+    if screen == "timeline":
+        return url_for("timeline.show", server=key)
+    return url_for("servers.show", key=key)
+
+
+def recording() -> Recording:
+    health = console().recorder.health()
+    if health.state == "recording":
+        return Recording(True, "Rec", f"{health.committed_seq:,} events")
+    return Recording(False, "Rec failed" if health.state == "failed" else "Not recording", health.error or "")
+
+
+def status(server: Server) -> list[Fact]:
+    """The status line of a server: connection, era, round trip, frames, bytes, recorder."""
+    facts = [Fact(server.state if server.state != "never" else "not connected", sev=_sev(server.state))]
+    connection = server.connection
+    if connection is not None and connection.peer is not None:
+        stats = connection.link.stats
+        facts.append(Fact(f"{connection.peer.era} · {connection.peer.protocol_version}"))
+        if stats.rtts:
+            ordered = sorted(stats.rtts)
+            p95 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
+            facts.append(Fact(f"RTT {statistics.median(ordered):.0f} ms", dim=f"p95 {p95:,.0f}"))
+        facts.append(Fact(f"{stats.frames_in + stats.frames_out:,} frames"))
+        facts.append(Fact(f"{short_size(stats.bytes_in)} in · {short_size(stats.bytes_out)} out"))
+        if stats.noise:
+            facts.append(Fact(f"{stats.noise:,} noise on stdout", icon="noise", sev="warn"))
+    return [*facts, recorder_fact()]
+
+
+def overall(servers: list[Server]) -> list[Fact]:
+    """The status line where no server is current: how many are connected, how many failed."""
+    connected = sum(server.state == "connected" for server in servers)
+    failed = sum(server.state in ("failed", "lost") for server in servers)
+    facts = [Fact(f"{connected} connected", sev="ok" if connected else "")]
+    if failed:
+        facts.append(Fact(f"{failed} failed", sev="err"))
+    return [*facts, recorder_fact()]
+
+
+def recorder_fact() -> Fact:
+    healthy = console().recorder.health().state == "recording"
+    return Fact("recorder healthy" if healthy else "recorder failed", sev="ok" if healthy else "err")
+
+
+def _sev(state: str) -> str:
+    return {"connected": "ok", "failed": "err", "lost": "err"}.get(state, "")
+
+
+def server_of_request() -> str | None:
+    """The server a query string names, when there is such a server."""
+    key = request.args.get("server")
+    return key if key and any(server.key == key for server in console().servers()) else None

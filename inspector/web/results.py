@@ -1,0 +1,346 @@
+"""What a call brought, as the Call screen shows it: content by kind, JSON texts exact. Pure, any thread.
+
+Everything is read from the raw answer, never from parsed numbers: `1.0`, `1e999` and 2^53+1 stay as they came.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from inspector.catalog import jsontext
+from inspector.catalog.validation import INVALID
+from inspector.console import outcome as outcomes
+from inspector.console.outcome import Outcome
+
+MOST_ITEMS: Final = 50
+TEXT_CHARS: Final = 40_000
+"""How much of one text is on the page; the rest is in the download."""
+JSON_CHARS: Final = 250_000
+"""A longer text is not laid out as JSON: laying out costs 2 s a megabyte."""
+IMAGE_BYTES: Final = 200_000
+"""A larger image is offered as a download, so that the page stays small."""
+IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+TABLE_ROWS: Final = 100
+TABLE_COLUMNS: Final = 12
+
+Value = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """An array of flat objects. rows: cells in the order of columns, numbers as spelled, None where absent."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text as shown. json: laid out as JSON; left_out: characters beyond the end of `text`."""
+
+    text: str
+    json: bool = False
+    table: Table | None = None
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One content item.
+
+    kind: `text`, `image`, `audio`, `resource_link`, `resource` or `unknown`. raw: the item as received, for what
+    cannot be shown otherwise. image: a `data:` URI. size: decoded bytes of a download. problem: what is wrong
+    with it. repeats: the text is the JSON of structuredContent.
+    """
+
+    number: int
+    kind: str
+    text: Text | None = None
+    raw: Text | None = None
+    image: str = ""
+    size: int | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    problem: str = ""
+    repeats: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """The result, taken apart. more: content items not shown. rest: the other members of the result, as JSON text.
+
+    problem: why the answer, or its content, could not be taken apart.
+    """
+
+    items: tuple[Item, ...] = ()
+    structured: Text | None = None
+    rest: tuple[tuple[str, Text], ...] = ()
+    more: int = 0
+    problem: str = ""
+
+
+def contents_of(raw: bytes | None) -> Contents:
+    """The content items, structuredContent and the rest of a result, from the answer exactly as received."""
+    try:
+        members = dict(jsontext.members_of(dict(_members(raw)).get("result", "{}")))
+    except (ValueError, RecursionError) as problem:
+        why = "is nested too deeply to read" if isinstance(problem, RecursionError) else "is no JSON object"
+        return Contents(problem=f"The answer {why}; its raw bytes are below.")
+    structured = members.pop("structuredContent", None)
+    content = members.pop("content", None)
+    rest = tuple([(name, shown(text)) for name, text in members.items() if name != "isError"])
+    if content is None:
+        asks = members.get("resultType") == '"input_required"'
+        missing = "" if asks else "The result has no content."
+        return Contents((), _shown(structured), rest, problem=missing)
+    if not content.startswith("["):
+        return Contents(
+            (), _shown(structured), (("content", shown(content)), *rest), 0, "content is not an array."
+        )
+    items, more = _items(content, structured)
+    return Contents(items, _shown(structured), rest, more)
+
+
+def error_object(raw: bytes | None) -> str | None:
+    """The `error` of an error answer as JSON text; None when there is none to show."""
+    try:
+        return dict(_members(raw)).get("error")
+    except (ValueError, RecursionError):
+        return None
+
+
+def _members(raw: bytes | None) -> list[tuple[str, str]]:
+    return jsontext.members_of((raw or b"").decode("utf-8", "backslashreplace"))
+
+
+def _shown(text: str | None) -> Text | None:
+    return None if text is None else shown(text)
+
+
+def shown(text: str) -> Text:
+    """A text of any length as the page shows it."""
+    if len(text) <= JSON_CHARS and is_json(text):
+        return Text(text, json=True, table=table_of(text))
+    return Text(text[:TEXT_CHARS], left_out=max(0, len(text) - TEXT_CHARS))
+
+
+def is_json(text: str) -> bool:
+    """Whether the text is a JSON object or array; a bare word or number is better read as text."""
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def table_of(text: str) -> Table | None:
+    """The table in JSON that is an array of flat objects, or an object whose only member is one."""
+    if text.lstrip().startswith("{"):
+        members = jsontext.members_of(text)
+        return table_of(members[0][1]) if len(members) == 1 and members[0][1].startswith("[") else None
+    rows: list[dict[str, str]] = []
+    columns: dict[str, None] = {}
+    for raw, value in elements_of(text):
+        if not isinstance(value, dict) or any(isinstance(cell, dict | list) for cell in value.values()):
+            return None
+        columns.update(dict.fromkeys(value))
+        rows.append(dict(jsontext.members_of(raw)) if len(rows) < TABLE_ROWS else {})
+    if not columns or len(columns) > TABLE_COLUMNS:
+        return None
+    cells = [tuple([_cell(row.get(name)) for name in columns]) for row in rows[:TABLE_ROWS]]
+    return Table(tuple(columns), tuple(cells), len(rows))
+
+
+def elements_of(text: str) -> Iterator[tuple[str, Any]]:
+    """(text, parsed value) of each element of a JSON array."""
+    reader = jsontext.Reader(text)
+    for _ in reader.elements():
+        start = reader.at
+        value = reader.value()
+        yield reader.text[start : reader.at], value
+
+
+def _cell(text: str | None) -> str | None:
+    return str(json.loads(text)) if text is not None and text.startswith('"') else text
+
+
+def _items(content: str, structured: str | None) -> tuple[tuple[Item, ...], int]:
+    found = list(elements_of(content))
+    items = [item_of(number, raw, value) for number, (raw, value) in enumerate(found[:MOST_ITEMS])]
+    if structured is not None:
+        items = [_marked(item, structured) for item in items]
+    return tuple(items), max(0, len(found) - MOST_ITEMS)
+
+
+def _marked(item: Item, structured: str) -> Item:
+    """The item, told when its text only repeats structuredContent (MCP asks servers to send both)."""
+    if item.kind != "text" or item.text is None or not item.text.json:
+        return item
+    if _canonical(item.text.text) != _canonical(structured):
+        return item
+    return Item(item.number, item.kind, item.text, item.raw, repeats=True)
+
+
+def _canonical(text: str) -> str:
+    return jsontext.canonical(text, json.loads(text))
+
+
+def item_of(number: int, raw: str, value: Any) -> Item:
+    """One content item; what is malformed or unknown is shown raw and says why."""
+    if not isinstance(value, dict):
+        return _unknown(number, raw, "A content item must be a JSON object.")
+    kind = value.get("type")
+    maker = _MAKERS.get(kind) if isinstance(kind, str) else None
+    if maker is None:
+        said = (
+            f"has the type {json.dumps(kind)}, which MCP does not define"
+            if "type" in value
+            else "has no type"
+        )
+        return _unknown(number, raw, f"This item {said}.")
+    return maker(number, raw, value)
+
+
+def _unknown(number: int, raw: str, problem: str) -> Item:
+    return Item(number, "unknown", raw=shown(raw), problem=problem)
+
+
+def _text(number: int, raw: str, value: Value) -> Item:
+    if not isinstance(value.get("text"), str):
+        return _unknown(number, raw, "This text item has no text.")
+    beside = shown(raw) if set(value) - {"type", "text"} else None
+    return Item(number, "text", shown(value["text"]), beside, size=len(jsontext.utf8(value["text"])))
+
+
+def _image(number: int, raw: str, value: Value) -> Item:
+    octets = decoded(value.get("data"))
+    if octets is None:
+        return _unknown(number, raw, "The data of this image is not base64.")
+    facts = (("Type", _word(value.get("mimeType"))),)
+    uri, why = "", ""
+    if value.get("mimeType") not in IMAGES:
+        why = "Loupe draws PNG, JPEG, GIF and WebP only."
+    elif len(octets) > IMAGE_BYTES:
+        why = "The image is too large for the page."
+    else:
+        uri = f"data:{value['mimeType']};base64,{base64.b64encode(octets).decode()}"
+    return Item(number, "image", image=uri, size=len(octets), facts=facts, problem=why)
+
+
+def _audio(number: int, raw: str, value: Value) -> Item:
+    octets = decoded(value.get("data"))
+    if octets is None:
+        return _unknown(number, raw, "The data of this audio is not base64.")
+    return Item(number, "audio", size=len(octets), facts=(("Type", _word(value.get("mimeType"))),))
+
+
+def _link(number: int, raw: str, value: Value) -> Item:
+    if not isinstance(value.get("uri"), str):
+        return _unknown(number, raw, "This resource link has no uri.")
+    shown_names = ("uri", "name", "title", "description", "mimeType", "size")
+    return Item(number, "resource_link", facts=_facts(value, shown_names))
+
+
+def _resource(number: int, raw: str, value: Value) -> Item:
+    found = value.get("resource")
+    if not isinstance(found, dict) or not isinstance(found.get("uri"), str):
+        return _unknown(number, raw, "This embedded resource has no uri.")
+    facts = _facts(found, ("uri", "mimeType"))
+    if isinstance(found.get("text"), str):
+        return Item(number, "resource", shown(found["text"]), facts=facts)
+    octets = decoded(found.get("blob"))
+    if octets is None:
+        return _unknown(number, raw, "This embedded resource has neither a text nor a base64 blob.")
+    return Item(number, "resource", size=len(octets), facts=facts)
+
+
+_MAKERS: Final[dict[str, Callable[[int, str, Value], Item]]] = {
+    "text": _text,
+    "image": _image,
+    "audio": _audio,
+    "resource_link": _link,
+    "resource": _resource,
+}
+
+
+def _facts(value: Value, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple([(name, _word(value[name])) for name in names if name in value])
+
+
+def _word(value: Any) -> str:
+    return value if isinstance(value, str) else "not named" if value is None else json.dumps(value)
+
+
+def decoded(data: Any) -> bytes | None:
+    """The octets of a base64 text, None when it is none."""
+    if not isinstance(data, str):
+        return None
+    try:
+        return base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return None
+
+
+def octets_of(outcome: Outcome, number: int) -> bytes | None:
+    """What the download of content item `number` holds; None when there is no such item or nothing in it."""
+    content = (outcome.result or {}).get("content")
+    if not isinstance(content, list) or not 0 <= number < len(content):
+        return None
+    item = content[number]
+    if not isinstance(item, dict):
+        return None
+    inner = item["resource"] if isinstance(item.get("resource"), dict) else item
+    if isinstance(inner.get("text"), str):
+        return jsontext.utf8(inner["text"])
+    return decoded(inner.get("blob", inner.get("data")))
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """How a call ended, in a word and a sentence. sev: `ok`, `warn`, `err` or `note`. whose: who made the code."""
+
+    sev: str
+    word: str
+    sentence: str
+    whose: str = ""
+
+
+WHOSE: Final = {
+    "peer": "the server",
+    "sdk": "the client library, on this side",
+    "console": "Loupe, on this side; the server sent no such thing",
+}
+
+
+def headline(outcome: Outcome) -> Headline:
+    """The first line of the result."""
+    error = outcome.error.message if outcome.error is not None else ""
+    told = outcome.error is not None and outcome.what != outcomes.CANCELLED
+    whose = WHOSE.get(outcome.origin, outcome.origin) if told else ""
+    sentences = {
+        outcomes.OK: ("ok", "ok", _answered(outcome)),
+        outcomes.TOOL_ERROR: ("warn", "tool error", "The tool ran and refused (isError). No protocol fault."),
+        outcomes.PROTOCOL_ERROR: ("err", "protocol error", error),
+        outcomes.TRANSPORT_FAILURE: ("err", "transport failure", error),
+        outcomes.TIMEOUT: ("err", "time-out", error),
+        outcomes.CANCELLED: ("note", "cancelled", "You stopped waiting, and the server was told so."),
+        outcomes.INPUT_REQUIRED: (
+            "note",
+            "input required",
+            "The server asks for input before it goes on. This version cannot answer yet; here is what it asks.",
+        ),
+    }
+    sev, word, sentence = sentences[outcome.what]
+    return Headline(sev, word, sentence, whose)
+
+
+def _answered(outcome: Outcome) -> str:
+    broken = outcome.output is not None and outcome.output.verdict == INVALID
+    return "The tool answered, but not as its outputSchema says." if broken else "The tool answered."

@@ -1,0 +1,234 @@
+"""The form that defines a server: typed text to a ServerSpec and back. Pure but for `~`; request threads."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Final
+
+from inspector.errors import ConfigError, UsageError
+from inspector.settings.commands import command_spec, url_spec
+from inspector.settings.entry import read_entry, written_entry
+from inspector.settings.importing import Imported
+from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, SSE, STDIO, ServerSpec, Timeouts
+from inspector.settings.targets import demo_spec, pasted
+
+MASK: Final = "••••••"
+"""Stands for a stored value of env or headers: sent back unchanged, it means the value stays."""
+BY_HAND: Final = "added by hand"
+DECLARES: Final = {
+    "roots": "The server may ask which folders it should work in. Loupe answers with an empty list.",
+    "sampling": "The server may ask for a model's answer. Loupe has no model and answers that you refused.",
+    "elicitation": "The server may ask you questions in the middle of a call. Loupe answers that you declined.",
+}
+"""What declaring a client capability makes the server do, and what Loupe then does."""
+_SECONDS: Final = ("probe", "connect", "call")
+_BARE_HOST = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d+(?:/\S*)?\Z")
+
+
+class FormErrors(Exception):
+    """Sentences by field name; `form` for what no single field causes."""
+
+    def __init__(self, errors: Mapping[str, str]) -> None:
+        super().__init__("; ".join(errors.values()))
+        self.errors = dict(errors)
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The form as typed: texts of any content. args: one argument a line; env: NAME=value; headers: Name: value."""
+
+    target: str = ""
+    args: str = ""
+    name: str = ""
+    cwd: str = ""
+    env: str = ""
+    headers: str = ""
+    transport: str = ""
+    era: str = "auto"
+    probe: str = f"{Timeouts().probe:g}"
+    connect: str = f"{Timeouts().connect:g}"
+    call: str = f"{Timeouts().call:g}"
+    declare: tuple[str, ...] = ()
+    ids: str = "int"
+
+
+def read_draft(form: Mapping[str, str], declare: Sequence[str]) -> Draft:
+    """The draft in a posted form; fields that were not sent keep their defaults."""
+    typed = {
+        name: form[name].replace("\r\n", "\n")
+        for name in asdict(Draft())
+        if name in form and name != "declare"
+    }
+    return Draft(**typed, declare=tuple(one for one in CLIENT_CAPABILITIES if one in declare))
+
+
+def draft_of(spec: ServerSpec, *, masked: bool = True) -> Draft:
+    """The form that gives `spec` again; `masked` hides values of env and headers."""
+    env = {name: MASK if masked else value for name, value in spec.env.items()}
+    headers = {name: MASK if masked else value for name, value in spec.headers.items()}
+    target, args = spec.url or "", ""
+    if spec.url is None:
+        listed = all(arg.strip() and not set(arg) & set("\r\n") for arg in spec.argv[1:])
+        target = shlex.join(spec.argv[:1] if listed else spec.argv)
+        args = "\n".join(spec.argv[1:]) if listed else ""
+    return Draft(
+        target=target,
+        args=args,
+        name=spec.name,
+        cwd=spec.cwd or "",
+        env="\n".join(f"{name}={value}" for name, value in env.items()),
+        headers="\n".join(f"{name}: {value}" for name, value in headers.items()),
+        transport="sse" if spec.transport == SSE else "",
+        era=spec.era,
+        probe=f"{spec.timeouts.probe:g}",
+        connect=f"{spec.timeouts.connect:g}",
+        call=f"{spec.timeouts.call:g}",
+        declare=spec.declare,
+        ids=spec.ids,
+    )
+
+
+def is_json(text: str) -> bool:
+    """Whether the one field holds pasted JSON rather than a command or URL."""
+    return text.lstrip("\ufeff \t\r\n").startswith(("{", "[", '"', "//", "/*"))
+
+
+def pasted_json(text: str) -> Imported:
+    """What pasted JSON holds; FormErrors on `target` when it cannot be read at all."""
+    try:
+        return pasted(text)
+    except (ConfigError, UsageError) as problem:
+        raise FormErrors({"target": f"{problem.message} {problem.remedy}"}) from None
+
+
+def spec_of(draft: Draft, before: ServerSpec | None = None) -> ServerSpec:
+    """The server the draft describes; `before` lends the values that were left masked. Raises FormErrors."""
+    errors: dict[str, str] = {}
+    spec = _target(draft, errors)
+    env = _env(draft.env, before.env if before else {}, errors)
+    headers = _headers(draft.headers, before.headers if before else {}, errors)
+    timeouts = _timeouts(draft, before, errors)
+    if draft.era not in ERAS:
+        errors["era"] = "Choose auto, handshake or modern."
+    if draft.ids not in ("int", "str"):
+        errors["ids"] = "Choose numbers or texts."
+    if spec is not None:
+        _fits(spec, draft, errors)
+    if spec is None or errors:
+        raise FormErrors(errors)
+    stdio = spec.transport == STDIO
+    found = replace(
+        spec,
+        name=draft.name.strip() or spec.name,
+        transport=SSE if not stdio and draft.transport == "sse" else spec.transport,
+        argv=(*spec.argv, *_lines(draft.args)),
+        env=spec.env | env,
+        cwd=os.path.expanduser(draft.cwd.strip()) or None if stdio else None,
+        headers=headers,
+        era=draft.era,
+        timeouts=timeouts,
+        declare=draft.declare,
+        ids=draft.ids,
+        source=before.source if before else spec.source,
+    )
+    return _checked(found)
+
+
+def _target(draft: Draft, errors: dict[str, str]) -> ServerSpec | None:
+    """Command, URL or demo; None, with the reason in `errors`, when it is none of them."""
+    # Copied from a README: a prompt in front, lines continued with a backslash.
+    text = re.sub(r"\\\n\s*", " ", draft.target.strip()).removeprefix("$ ").strip()
+    if not text:
+        errors["target"] = "Write a command, a URL or demo:flat, or paste JSON."
+        return None
+    if _BARE_HOST.match(text):
+        errors["target"] = f"For a URL write http://{text}"
+        return None
+    try:
+        if text.startswith("demo:"):
+            return demo_spec(text[5:])
+        scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", text)
+        if scheme is None:
+            return command_spec(text.removeprefix("cmd:"), BY_HAND)
+        if scheme[1].lower() not in ("http", "https"):
+            errors["target"] = f"{scheme[1]}:// is no transport of MCP: use an http:// or https:// URL."
+            return None
+        return url_spec(text, BY_HAND)
+    except UsageError as problem:
+        errors["target"] = f"{problem.message} {problem.remedy}"
+        return None
+
+
+def _fits(spec: ServerSpec, draft: Draft, errors: dict[str, str]) -> None:
+    """What was typed for the other kind of server would be dropped without a word: say it instead."""
+    if spec.transport == STDIO:
+        if draft.headers.strip():
+            errors.setdefault("headers", "A command gets no HTTP headers: use env, or give a URL.")
+        if draft.transport == "sse":
+            errors.setdefault("transport", "A command speaks over its stdin and stdout: choose auto.")
+        return
+    for name in ("args", "env", "cwd"):
+        if getattr(draft, name).strip():
+            errors.setdefault(name, "A URL starts no process, so this has no use: empty it.")
+
+
+def _lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()]
+
+
+def _env(text: str, before: Mapping[str, str], errors: dict[str, str]) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        name, equals, value = line.partition("=")
+        name = name.strip().removeprefix("export ").strip()
+        if not equals or not name:
+            errors["env"] = f"Line {number} is not NAME=value."
+        elif value == MASK and name not in before:
+            errors["env"] = f"Line {number}: there is no earlier value of {name} to keep; type it."
+        else:
+            found[name] = before[name] if value == MASK else value
+    return found
+
+
+def _headers(text: str, before: Mapping[str, str], errors: dict[str, str]) -> dict[str, str]:
+    found = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon or not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", name):
+            errors["headers"] = f"Line {number} is not Name: value."
+        elif value == MASK and name not in before:
+            errors["headers"] = f"Line {number}: there is no earlier value of {name} to keep; type it."
+        else:
+            found[name] = before[name] if value == MASK else value
+    return found
+
+
+def _timeouts(draft: Draft, before: ServerSpec | None, errors: dict[str, str]) -> Timeouts:
+    found = {}
+    for name in _SECONDS:
+        try:
+            seconds = float(getattr(draft, name))
+        except ValueError:
+            seconds = 0.0
+        if 0 < seconds <= 86_400:
+            found[name] = seconds
+        else:
+            errors[name] = "Seconds above 0, a day (86400) at most."
+    return replace(before.timeouts if before else Timeouts(), **found)
+
+
+def _checked(spec: ServerSpec) -> ServerSpec:
+    """`spec`, when its entry in servers.json can be read back."""
+    try:
+        read_entry(spec.name, written_entry(spec), spec.source)
+    except ConfigError as problem:
+        raise FormErrors({"form": problem.message}) from None
+    return spec

@@ -1,0 +1,253 @@
+"""The timeline: every recorded event in order, filtered, followed live, and one of them explained. Request threads."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from flask import Blueprint, Response, redirect, render_template, request
+from werkzeug.wrappers import Response as AnyResponse
+
+from inspector.errors import UsageError
+from inspector.protocol import codes as error_codes
+from inspector.settings.paths import living_consoles
+from inspector.trace.filters import Filter
+from inspector.trace.store import Connection, Session
+from inspector.web import follow, palette
+from inspector.web import query as queries
+from inspector.web.detail import detail, neighbours
+from inspector.web.frame import console, shell, store
+from inspector.web.listing import Stretch, between, rows_of, scale_of, stretch
+from inspector.web.query import CAUSES, KINDS, NO_CONNECTION, Query
+
+blueprint = Blueprint("timeline", __name__)
+blueprint.record_once(follow.attach)
+blueprint.add_url_rule("/palette", "palette", palette.show)
+
+
+@dataclass(frozen=True, slots=True)
+class Chip:
+    """A kind of event in the filter, with how many there are."""
+
+    name: str
+    label: str
+    icon: str
+    count: int
+    on: bool
+
+
+@blueprint.get("/timeline")
+def show() -> AnyResponse | str:
+    """The list with its filter; with `e` one event is open, and htmx gets just that one."""
+    query = queries.read(request.args, console().recorder.session)
+    seq = queries.number(request.args, "e")
+    if seq is not None and request.headers.get("HX-Request-Type") == "partial":
+        return event(seq)
+    reader = store()
+    recording = recording_of(query)
+    newest = reader.last_seq(query.session)  # before the rows: what comes between is pushed, not lost
+    connections = reader.connections(query.session)
+    wanted = query.of(connections)
+    before, after = (queries.number(request.args, name) for name in ("before", "after"))
+    found = stretch(reader, query.session, wanted, before=before, after=after, around=seq)
+    found_live = found.live and recording.id == console().recorder.session
+    scale = scale_of(found.rows, found_live)
+    with_sides = query.server is None and len({each.server_key for each in connections} | _keys()) > 1
+    frame = shell("timeline", query.server if query.server in _keys() else None, pin=False)
+    page = {"view": "full", "t0": scale.t0_us, "span": round(scale.span_ms)} | (
+        {"sides": 1} if with_sides else {}
+    )
+    since = max(newest, found.rows[-1].seq if found.rows else 0)
+    context = {
+        "shell": frame,
+        "query": query,
+        "found": found,
+        "live": query.link("/live", *page.items(), ("after", since)) if found_live else "",
+        "rows": rows_of(reader, found.rows, query, connections, scale, with_sides=with_sides, on=seq),
+        "sides": with_sides,
+        "span_ms": scale.span_ms,
+        "older": _more(query, page, "before", found.older, found),
+        "newer": _more(query, page, "after", found.newer, found),
+        "chips": chips(query, connections),
+        "errors": counts(query, connections).get("errors", 0),
+        "causes": [("", "any cause"), *((each, each) for each in CAUSES)],
+        "sessions": reader.sessions(),
+        "recording": recording,
+        "remark": remark(recording, newest),
+        "title": title(query, connections, recording),
+        "event": _opened(query, seq),
+        "total": newest,
+        "since": since,
+    }  # fmt: skip
+    return render_template("timeline/page.html", **context)
+
+
+def _keys() -> set[str | None]:
+    return {server.key for server in console().servers()}
+
+
+def _more(
+    query: Query, page: dict[str, Any], way: str, seq: int | None, found: Stretch
+) -> dict[str, Any] | None:
+    """Where the list goes on: the part for htmx, a whole page without it, and the row to stay at."""
+    if seq is None:
+        return None
+    return {
+        "part": query.link(follow.ROWS, *page.items(), (way, seq)),
+        "page": query.link("/timeline", (way, seq)),
+        "first": found.rows[0].seq if found.rows else None,
+    }
+
+
+def recording_of(query: Query) -> Session:
+    """The recording asked for. Raises UsageError when there is none of that number."""
+    found = next((each for each in store().sessions() if each.id == query.session), None)
+    if found is None:
+        raise UsageError(
+            f"There is no recording number {query.session}.", "Choose one in the list of recordings."
+        )
+    return found
+
+
+def remark(recording: Session, newest: int) -> str:
+    """What to know about a recording that has no end; empty for the one being made."""
+    if recording.ended_at is not None or recording.id == console().recorder.session:
+        return ""
+    others = [each for each in living_consoles(console().paths) if each.pid != os.getpid()]
+    if others:
+        why = "another console is writing it, or was killed"
+        return f"Recording {recording.id} has no end: {why}. It goes up to #{newest}."
+    return f"Recording {recording.id} was not closed cleanly (killed): complete up to #{newest}."
+
+
+def title(query: Query, connections: list[Connection], recording: Session) -> str:
+    """`billing · 47 events`: the line beside the heading."""
+    labels = dict.fromkeys(each.label or "?" for each in connections)
+    if query.server is not None:
+        names = next(
+            (each.label or query.server for each in connections if each.server_key == query.server),
+            query.server,
+        )
+    else:
+        names = next(iter(labels)) if len(labels) == 1 else f"{len(labels)} servers"
+    return f"{recording.title} · {names}" if recording.title else names
+
+
+def counts(query: Query, connections: list[Connection]) -> dict[str, int]:
+    """Events by `t`, and `errors`, of the servers shown; other filters aside."""
+    if query.server is None:
+        return store().counts(query.session)
+    total: dict[str, int] = {}
+    for c in query.of(connections).c or NO_CONNECTION:
+        for name, count in store().counts(query.session, c).items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
+def chips(query: Query, connections: list[Connection]) -> list[Chip]:
+    known = counts(query, connections)
+    return [
+        Chip(kind.name, kind.label, kind.icon, sum(known.get(t, 0) for t in kind.t), kind.name in query.kinds)
+        for kind in KINDS
+    ]
+
+
+@blueprint.get("/rows")
+def rows() -> AnyResponse | str:
+    """Rows that continue a page: older, newer, or what a socket missed (after < seq <= until)."""
+    args = request.args
+    query = queries.read(args, console().recorder.session)
+    before, after, until = (queries.number(args, name) for name in ("before", "after", "until"))
+    if request.headers.get("HX-Request-Type") != "partial":
+        return redirect(query.link("/timeline", ("before", before), ("after", after)), 303)
+    reader = store()
+    wanted = query.of(reader.connections(query.session))
+    if after is not None and until is not None:
+        return _missed(query, wanted, after, until)
+    found = stretch(reader, query.session, wanted, before=before, after=after, around=None)
+    page = {name: args[name] for name in ("view", "t0", "span", "sides") if name in args}
+    return render_template(
+        "timeline/_more_rows.html",
+        html=follow.render_rows(found.rows, args),
+        found=found,
+        sides=args.get("sides") == "1",
+        older=_more(query, page, "before", found.older, found) if after is None else None,
+        newer=_more(query, page, "after", found.newer, found) if after is not None else None,
+    )
+
+
+def _missed(query: Query, wanted: Filter, after: int, until: int) -> str:
+    """What a page that was away has not seen, in place of everything it shows of that stretch."""
+    full = request.args.get("view") == "full"
+    found = between(store(), query.session, wanted, after, until, follow.window(full))
+    html = follow.render_rows(found.rows, request.args)
+    if full and found.older is not None:
+        url = follow.more_path(query, request.args, ("after", after), ("until", found.older - 1))
+        html = follow.render_gap(url, request.args) + html
+    return render_template("timeline/_missed.html", html=html, full=full, after=after, until=until)
+
+
+@blueprint.get("/timeline/event/<int:seq>")
+def event(seq: int) -> AnyResponse | str:
+    """The pane of one event; a browser tab gets the whole page with it open."""
+    query = queries.read(request.args, console().recorder.session)
+    if request.headers.get("HX-Request-Type") != "partial":
+        return redirect(query.link("/timeline", ("e", seq), ("tab", request.args.get("tab"))), 303)
+    return render_template("timeline/_event.html", **_opened(query, seq))
+
+
+def _opened(query: Query, seq: int | None) -> dict[str, Any]:
+    """Context of the pane: `found` is None while nothing is open."""
+    if seq is None:
+        names = ("found", "tabs", "previous_error", "next_error", "pair_href", "raw_href")
+        return dict.fromkeys(names)
+    reader = store()
+    found = detail(console(), reader, query.session, seq, request.args.get("tab", "explain"))
+    wanted = query.of(reader.connections(query.session))
+    before, after = neighbours(reader, query.session, seq, wanted)
+    return {
+        "found": found,
+        "tabs": [
+            {
+                "id": name,
+                "label": name.capitalize(),
+                "href": query.link("/timeline", ("e", seq), ("tab", name)),
+            }
+            for name in found.tabs
+        ],
+        "previous_error": query.link("/timeline", ("e", before)) if before is not None else "",
+        "next_error": query.link("/timeline", ("e", after)) if after is not None else "",
+        "pair_href": query.link("/timeline", ("e", found.pair.seq)) if found.pair is not None else "",
+        "raw_href": query.link(f"/timeline/event/{seq}/raw"),
+    }
+
+
+@blueprint.get("/timeline/event/<int:seq>/raw")
+def raw(seq: int) -> Response:
+    """The exact bytes of an event, to be kept as a file. Raises UsageError when it has none."""
+    query = queries.read(request.args, console().recorder.session)
+    found = store().raw(query.session, seq) if seq < 2**63 else None
+    if found is None:
+        raise UsageError(f"Event #{seq} has no bytes of its own.", "Its recorded fields are under Raw.")
+    answer = Response(found, mimetype="application/octet-stream")
+    answer.headers["Content-Disposition"] = f'attachment; filename="event-{query.session}-{seq}.bin"'
+    return answer
+
+
+@blueprint.get("/timeline/error")
+def next_error() -> AnyResponse:
+    """The page with the first error after `after` open; from the beginning again when there is none."""
+    query = queries.read(request.args, console().recorder.session)
+    wanted = query.of(store().connections(query.session))
+    after = queries.number(request.args, "after") or 0
+    seq = store().next_error(query.session, after, wanted)
+    if seq is None and after:
+        seq = store().next_error(query.session, 0, wanted)
+    return redirect(query.link("/timeline", ("e", seq)), 303)
+
+
+@blueprint.get("/codes")
+def codes() -> str:
+    """Every error Loupe can show, a section each."""
+    return render_template("timeline/codes.html", shell=shell("", None), entries=error_codes.ENTRIES)

@@ -1,0 +1,647 @@
+"""The Servers screen over a real console, real demo servers and a real sign-in; its form and previews alone."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import re
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask import Blueprint, Flask
+from flask.testing import FlaskClient
+from hypothesis import given
+from hypothesis import strategies as st
+from werkzeug.test import TestResponse
+
+from inspector.console.console import Console
+from inspector.settings.paths import Paths
+from inspector.settings.spec import SSE, STREAMABLE_HTTP, ServerSpec, Timeouts
+from inspector.settings.targets import demo_spec
+from inspector.web.app import SCREENS, create_app
+from inspector.web.guard import Guard
+from inspector.web.servers_forms import MASK, Draft, FormErrors, draft_of, read_draft, spec_of
+from inspector.web.servers_preview import digest, needs_look, preview, warnings
+from inspector.web.servers_state import ServersState
+from inspector.wire.children import Swept
+
+PORT = 4000
+WAIT_S = 30.0
+VOID = {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"}
+EXITS = (sys.executable, "-c", "import sys; print('no licence', file=sys.stderr); sys.exit(3)")
+
+
+class Balanced(HTMLParser):
+    """Fails on an end tag that closes nothing, on one left open, and on an id that is there twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        assert len(self.ids) == len(set(self.ids)), [one for one in self.ids if self.ids.count(one) > 1]
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value and "/>" not in value]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        pass
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+
+class Screen:
+    """A signed-in browser without script, and with `part=True` one whose htmx asks for parts."""
+
+    def __init__(self, console: Console, app: Flask, client: FlaskClient) -> None:
+        self.console, self.app, self.client = console, app, client
+
+    @property
+    def state(self) -> ServersState:
+        return self.app.extensions.setdefault("servers", ServersState())  # type: ignore[no-any-return]
+
+    def get(self, path: str, *, part: bool = False, status: int = 200) -> str:
+        return self._checked(self.client.get(path, headers=self._headers(part)), status).get_data(
+            as_text=True
+        )
+
+    def post(self, path: str, /, *, part: bool = False, status: int = 303, **form: Any) -> TestResponse:
+        return self._checked(self.client.post(path, data=form, headers=self._headers(part)), status)
+
+    def _headers(self, part: bool) -> dict[str, str]:
+        origin = f"http://127.0.0.1:{PORT}"
+        return {"Host": f"127.0.0.1:{PORT}", "Origin": origin, "Sec-Fetch-Site": "same-origin"} | (
+            {"HX-Request": "true", "HX-Request-Type": "partial"} if part else {}
+        )
+
+    def _checked(self, answer: TestResponse, status: int) -> TestResponse:
+        text = answer.get_data(as_text=True)
+        assert answer.status_code == status, text
+        if text and not 300 <= answer.status_code < 400:
+            Balanced(text)
+        return answer
+
+    def settled(self, key: str) -> None:
+        self.state.openings.wait(key, WAIT_S)
+        assert self.state.openings.current(key) is None
+
+    def listed(self) -> list[str]:
+        return list(self.console.servers_file.all())
+
+    def connected(self) -> list[str]:
+        return [one.key for one in self.console.servers() if one.state == "connected"]
+
+
+def calls_stub() -> Blueprint:
+    stub = Blueprint("calls", __name__)
+    stub.add_url_rule("/call", "index", lambda: "")
+    stub.add_url_rule("/call/<key>", "show", lambda key: "")
+    return stub
+
+
+@pytest.fixture
+def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
+    home = tmp_path / "home"
+    (home / "work").mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.chdir(home / "work")
+    with Console(Paths.locate(tmp_path / "data")) as console:
+        guard = Guard(PORT)
+        screens = SCREENS if any(one.name == "calls" for one in SCREENS) else (*SCREENS, calls_stub())
+        app = create_app(console, guard, screens=screens)
+        found = Screen(console, app, app.test_client())
+        token = guard.login_url().partition("?")[2]
+        answer = found.client.get(f"/login?{token}", headers={"Host": f"127.0.0.1:{PORT}"})
+        name, value = answer.headers["Set-Cookie"].partition(";")[0].split("=", 1)
+        found.client.set_cookie(name, value, domain="127.0.0.1")
+        yield found
+        for key in found.listed():
+            found.state.openings.wait(key, WAIT_S)
+
+
+# --- the form alone
+
+
+def test_a_command_becomes_a_server_that_is_split_like_shell_words_and_run_by_none() -> None:
+    spec = spec_of(Draft(target="TOKEN=1 npx -y 'some server'", args="--path\n  two words  \n", cwd="/tmp"))
+    assert spec.argv == ("npx", "-y", "some server", "--path", "  two words  ")
+    assert spec.env == {"TOKEN": "1"}
+    assert (spec.cwd, spec.source, spec.name) == ("/tmp", "added by hand", "some server")
+
+
+def test_a_command_copied_with_its_prompt_and_continued_lines_is_understood() -> None:
+    assert spec_of(Draft(target="$ uvx \\\n   mcp-server-time")).argv == ("uvx", "mcp-server-time")
+
+
+def test_a_url_with_headers_becomes_a_server_without_a_process() -> None:
+    draft = Draft(target="https://example.com/mcp", headers="Authorization: Bearer x:y", transport="sse")
+    spec = spec_of(draft)
+    assert (spec.transport, spec.url, spec.argv) == (SSE, "https://example.com/mcp", ())
+    assert spec.headers == {"Authorization": "Bearer x:y"}
+    assert spec_of(replace(draft, transport="")).transport == STREAMABLE_HTTP
+
+
+@pytest.mark.parametrize(
+    ("draft", "field", "says"),
+    [
+        (Draft(), "target", "Write a command"),
+        (Draft(target="npx 'open"), "target", "quote"),
+        (Draft(target="localhost:8000/mcp"), "target", "http://localhost:8000/mcp"),
+        (Draft(target="ftp://example.com"), "target", "no transport"),
+        (Draft(target="demo:flatt"), "target", "demo:flat"),
+        (Draft(target="npx x", env="A=1\nnothing"), "env", "Line 2"),
+        (Draft(target="npx x", env=f"A={MASK}"), "env", "no earlier value"),
+        (Draft(target="https://e.org/mcp", headers="no colon"), "headers", "Line 1"),
+        (Draft(target="npx x", headers="A: 1"), "headers", "no HTTP headers"),
+        (Draft(target="https://e.org/mcp", args="x"), "args", "no process"),
+        (Draft(target="npx x", probe="soon"), "probe", "Seconds"),
+        (Draft(target="npx x", call="0"), "call", "Seconds"),
+        (Draft(target="npx x", era="old"), "era", "auto"),
+    ],
+)
+def test_what_cannot_be_used_is_said_at_its_field(draft: Draft, field: str, says: str) -> None:
+    with pytest.raises(FormErrors) as caught:
+        spec_of(draft)
+    assert list(caught.value.errors) == [field]
+    assert says in caught.value.errors[field]
+
+
+def test_several_errors_are_told_at_once() -> None:
+    with pytest.raises(FormErrors) as caught:
+        spec_of(Draft(target="", env="x", probe="-1"))
+    assert set(caught.value.errors) == {"target", "env", "probe"}
+
+
+WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_characters=["\n", "\t"]), max_size=12)
+
+
+@given(st.lists(WORDS, max_size=4), st.sampled_from(["npx", "/opt/my server/run", "./x'y"]))
+def test_the_form_of_a_command_gives_the_same_arguments_again(args: list[str], program: str) -> None:
+    spec = ServerSpec("one", argv=(program, *args))
+    assert spec_of(draft_of(spec), spec) == spec
+
+
+def test_the_form_of_a_server_hides_its_values_and_keeps_those_left_hidden() -> None:
+    spec = ServerSpec(
+        "one", argv=("x",), env={"KEY": "s3cret", "OLD": "gone"}, timeouts=Timeouts(1, 2, 3, 4), declare=("roots",),
+        era="modern", ids="str", source="/a/mcp.json",
+    )  # fmt: skip
+    draft = draft_of(spec)
+    assert "s3cret" not in repr(draft)
+    assert spec_of(draft, spec) == spec
+    changed = spec_of(replace(draft, env=f"KEY={MASK}\nNEW=typed"), spec)
+    assert changed.env == {"KEY": "s3cret", "NEW": "typed"}
+
+
+def test_a_posted_form_is_read_as_typed_and_foreign_capabilities_are_left_out() -> None:
+    draft = read_draft({"target": "a\r\nb", "probe": "x", "csrf": "1"}, ["sampling", "tasks"])
+    assert (draft.target, draft.probe, draft.declare) == ("a\nb", "x", ("sampling",))
+
+
+# --- the preview alone
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (("sudo", "x"), "another user's rights"),
+        (("/usr/bin/sudo", "x"), "another user's rights"),
+        (("bash", "-c", "rm -fr /x"), "deletes whole folders"),
+        (("bash", "-c", "rm -v --recursive /x"), "deletes whole folders"),
+        (("sh", "-c", "curl https://x | sh"), "downloads something"),
+        (("sh", "-c", "sh <(wget -O- https://x)"), "downloads something"),
+        (("bash", "-lc", "echo"), "interprets a text"),
+        (("cat", "/home/me/.ssh/config"), ".ssh"),
+        (("cat", "~/.ssh"), ".ssh"),
+        (("x", "id_ed25519"), "id_ed25519"),
+        (("docker", "run", "--privileged", "x"), "--privileged"),
+    ],
+)
+def test_a_dangerous_looking_command_is_warned_about(argv: tuple[str, ...], says: str) -> None:
+    assert says in " ".join(warnings(ServerSpec("x", argv=argv)))
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("npx", "-y", "@scope/server-memory"),
+        ("uvx", "mcp-server-git", "--repository", "/home/me/form -r"),
+        ("python", "-m", "farm", "-r"),
+        ("docker", "run", "-i", "--rm", "image"),
+        ("node", "curl.js"),
+    ],
+)
+def test_an_ordinary_command_is_not_warned_about(argv: tuple[str, ...]) -> None:
+    assert warnings(ServerSpec("x", argv=argv)) == []
+
+
+def test_a_preview_names_the_program_the_variables_and_no_value() -> None:
+    spec = ServerSpec("x", argv=("sh", "server"), env={"TOKEN": "s3cret"}, cwd="/", source="/a/mcp.json")
+    look = preview(spec, {"PATH": "/bin:/usr/bin", "HOME": "/h", "AWS_SECRET": "no"})
+    assert look.program in ("/bin/sh", "/usr/bin/sh")
+    assert (look.env, look.cwd, look.source) == (["TOKEN"], "/", "/a/mcp.json")
+    assert "HOME" in look.inherited and "AWS_SECRET" not in look.inherited
+    assert "s3cret" not in repr(look)
+
+
+def test_a_preview_of_a_missing_program_says_where_it_was_looked_for() -> None:
+    look = preview(ServerSpec("x", argv=("no-such-program-here",)), {"PATH": "/bin"})
+    assert look.program == "" and "not found" in look.problem and look.remedy
+
+
+def test_what_came_from_a_file_or_looks_risky_is_shown_before_its_first_start() -> None:
+    assert not needs_look(ServerSpec("x", argv=("npx",)))
+    assert needs_look(ServerSpec("x", argv=("npx",), source="/p/.mcp.json"))
+    assert needs_look(ServerSpec("x", argv=("sudo", "npx")))
+
+
+def test_a_digest_changes_with_what_is_run_and_not_with_the_name() -> None:
+    spec = ServerSpec("x", argv=("a", "b"))
+    assert digest(spec) == digest(replace(spec, name="y", era="modern"))
+    assert digest(spec) != digest(replace(spec, argv=("a b",)))
+
+
+# --- the screen
+
+
+def test_the_first_run_explains_itself(screen: Screen) -> None:
+    page = screen.get("/servers")
+    assert "There is no server yet" in page
+    for way in (
+        'id="target"',
+        'id="demo-flat"',
+        'id="demo-progressive"',
+        'id="demo-cache-hints"',
+        'name="file"',
+        "/codes",
+    ):
+        assert way in page
+
+
+def test_the_start_page_leads_to_the_first_catalog_or_to_the_servers(screen: Screen) -> None:
+    assert screen.client.get("/", headers=screen._headers(False)).headers["Location"] == "/servers"
+    screen.console.servers_file.add(demo_spec("flat"))
+    found = screen.client.get("/", headers=screen._headers(False)).headers["Location"]
+    assert found == "/catalog/demo-flat/tools"
+
+
+def test_one_click_adds_a_demo_and_connects_it(screen: Screen) -> None:
+    assert screen.post("/servers/demo", name="flat").headers["Location"] == "/servers/demo-flat"
+    screen.settled("demo-flat")
+    page = screen.get("/servers/demo-flat")
+    assert "server/discover answered" in page and "connected" in page and "Health" in page
+    assert screen.connected() == ["demo-flat"]
+    row = screen.get("/servers")
+    assert re.search(r'<td class="n">\s*50</td>', row) and "2026-07-28" in row
+    screen.post("/servers/demo", name="flat")
+    assert screen.listed() == ["demo-flat"]
+    screen.settled("demo-flat")
+
+
+def test_nothing_is_started_before_what_it_runs_was_shown(screen: Screen) -> None:
+    form = {"target": f"{sys.executable} -m no.such.module", "env": "TOKEN=s3cret", "do": "connect"}
+    page = screen.post("/servers/add", part=True, status=200, **form).get_data(as_text=True)
+    assert "This will run" in page and "no.such.module" in page and "TOKEN" in page
+    assert screen.listed() == []
+    seen = re.search(r'name="seen" value="(\w+)"', page)
+    assert seen is not None
+    other = form | {"target": "sh -c 'rm -rf x'", "seen": seen[1]}
+    assert "deletes whole folders" in screen.post("/servers/add", part=True, status=200, **other).get_data(
+        as_text=True
+    )
+    assert screen.listed() == []
+    answer = screen.post("/servers/add", part=True, status=200, **form, seen=seen[1])
+    assert answer.headers["HX-Redirect"] == "/servers/no-such-module"
+    screen.settled("no-such-module")
+
+
+def test_a_form_with_errors_comes_back_with_all_that_was_typed(screen: Screen) -> None:
+    form = {"target": "npx <b>", "env": "nonsense", "probe": "x", "name": "mine & yours", "do": "save"}
+    for part in (True, False):
+        page = screen.post("/servers/add", part=part, status=422, **form).get_data(as_text=True)
+        assert ("<!doctype html>" in page) is not part
+        for typed in (
+            "npx &lt;b&gt;",
+            "nonsense",
+            'value="x"',
+            "mine &amp; yours",
+            "Line 1 is not NAME=value.",
+            "Seconds above 0",
+        ):
+            assert typed in page
+    assert screen.listed() == []
+
+
+def test_adding_without_connecting_starts_nothing(screen: Screen) -> None:
+    answer = screen.post("/servers/add", target="npx -y thing", do="save")
+    assert answer.headers["Location"] == "/servers?added=thing"
+    assert screen.console.server("thing").state == "never"
+    assert "Nothing was started" in screen.get("/servers?added=thing")
+
+
+def test_pasted_json_of_one_server_is_spread_over_the_form_and_of_several_is_chosen_from(
+    screen: Screen,
+) -> None:
+    one = '{"mcpServers": {"a": {"command": "sh", "args": ["x y"], "env": {"K": "V"}}}}'
+    page = screen.post("/servers/add", part=True, status=200, target=one, do="check").get_data(as_text=True)
+    assert "x y</textarea>" in page and "K=V" in page and "This will run" in page
+    two = '{"a": {"command": "sh"}, "b": {"url": "https://e.org/mcp"}, "c": {"command": 3}}'
+    page = screen.post("/servers/add", status=200, target=two, do="connect").get_data(as_text=True)
+    assert 'value="a" checked' in page and 'value="b" checked' in page and "Server “c”" in page
+    screen.post("/servers/add", part=True, status=422, target='{"a": ', do="check")
+    assert screen.listed() == []
+
+
+def config(home: Path) -> Path:
+    path = home / ".config" / "Claude" / "claude_desktop_config.json"
+    if sys.platform == "darwin":
+        path = home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json"
+    path.parent.mkdir(parents=True)
+    servers = {
+        "memory": {"command": "npx", "args": ["-y", "memory"], "env": {"KEY": "s3cret"}},
+        "weather": {"url": "https://e.org/mcp", "headers": {"Authorization": "Bearer ${input:tok}"}},
+        "off": {"command": "sh", "disabled": True},
+        "bad": {"args": []},
+    }
+    inputs = [{"id": "tok", "type": "promptString", "description": "The weather token", "password": True}]
+    path.write_text(json.dumps({"mcpServers": servers, "inputs": inputs}))
+    return path
+
+
+def test_a_file_found_here_is_imported_entry_by_entry_and_starts_nothing(screen: Screen) -> None:
+    path = config(Path.home())
+    assert "Claude Desktop" in screen.get("/servers")
+    page = screen.get(f"/servers/import?path={path}")
+    assert 'value="memory" checked' in page and 'value="off">' in page and "disabled in that file" in page
+    assert "Server “bad”" in page and "s3cret" not in page
+    assert re.search(r'name="value:weather:\$\{input:tok\}" type="password"', page)
+    form = {"path": str(path), "entry": ["memory", "weather"], "value:weather:${input:tok}": "t0ken"}
+    screen.post("/servers/import", **form)
+    assert screen.listed() == ["memory", "weather"]
+    assert screen.console.servers_file.get("weather").headers == {"Authorization": "Bearer t0ken"}
+    assert screen.console.servers_file.get("memory").source == str(path)
+    assert {one.state for one in screen.console.servers()} == {"never"}
+    assert "already in the list" in screen.get(f"/servers/import?path={path}")
+
+
+def test_only_files_that_were_found_are_read(screen: Screen) -> None:
+    secret = Path.home() / "other.json"
+    secret.write_text('{"mcpServers": {"x": {"command": "sh"}}}')
+    assert "not one of the files found" in screen.get(f"/servers/import?path={secret}", status=422)
+
+
+def test_choosing_no_entry_is_said_and_an_upload_is_read_like_pasted_text(screen: Screen) -> None:
+    text = '{"a": {"command": "sh"}}'
+    with (Path.home() / "my.json").open("w") as file:
+        file.write(text)
+    with (Path.home() / "my.json").open("rb") as file:
+        page = screen.post("/servers/import/read", status=200, file=(file, "my.json")).get_data(as_text=True)
+    assert "uploaded my.json" in page
+    form = {"text": text, "source": "uploaded my.json"}
+    assert "Choose at least one" in screen.post("/servers/import", status=422, **form).get_data(as_text=True)
+    screen.post("/servers/import", **form, entry="a")
+    assert screen.console.servers_file.get("a").source == "uploaded my.json"
+
+
+def test_an_imported_server_is_shown_before_its_first_start_and_not_again(screen: Screen) -> None:
+    spec = replace(demo_spec("flat"), name="imported", source="/p/.mcp.json")
+    key = screen.console.servers_file.add(spec)
+    assert screen.post("/servers/connect", key=key).headers["Location"] == "/servers/confirm?key=imported"
+    assert screen.state.openings.current(key) is None
+    page = screen.get("/servers/confirm?key=imported")
+    assert "/p/.mcp.json" in page and "inspector.demo" in page
+    screen.post("/servers/connect", key=key, seen=digest(spec))
+    screen.settled(key)
+    assert screen.connected() == [key]
+    assert screen.post("/servers/connect", key=key).headers["Location"] == "/servers/imported"
+    screen.settled(key)
+
+
+def test_connect_all_starts_what_is_known_and_asks_about_the_rest(screen: Screen) -> None:
+    known = screen.console.servers_file.add(demo_spec("flat"))
+    foreign = screen.console.servers_file.add(
+        replace(demo_spec("flat"), name="foreign", source="/p/.mcp.json")
+    )
+    answer = screen.post("/servers/connect", **{"key": [known, foreign], "from": "list"})
+    assert answer.headers["Location"] == "/servers/confirm?key=foreign"
+    screen.settled(known)
+    assert screen.connected() == [known]
+
+
+def test_a_server_that_exits_at_once_is_explained(screen: Screen) -> None:
+    key = screen.console.servers_file.add(ServerSpec("exits", argv=EXITS))
+    screen.post("/servers/connect", key=key)
+    screen.settled(key)
+    page = screen.get(f"/servers/{key}")
+    for part in (
+        "Tried, in order",
+        "server/discover",
+        "initialize",
+        "no licence",
+        "Exit code",
+        ">3<",
+        "sys.exit(3)",
+        "Next",
+    ):
+        assert part in page
+    assert "exited with code 3" in screen.get("/servers")
+
+
+@pytest.mark.parametrize("name", ["no-such-command-here", "./plain-file"])
+def test_a_command_that_cannot_be_run_is_explained(screen: Screen, name: str) -> None:
+    Path("plain-file").write_text("x")
+    key = screen.console.servers_file.add(ServerSpec("it", argv=(name, "--flag")))
+    screen.post("/servers/connect", key=key)
+    screen.settled(key)
+    page = screen.get(f"/servers/{key}")
+    assert "<dd>spawn</dd>" in page
+    assert ("not executable" if name == "./plain-file" else "not found") in page
+    assert f"{name} --flag" in page
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """404 with HTML, or 401 with a challenge below /locked."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        locked = self.path.startswith("/locked")
+        body = b"<html><b>Nothing here</b></html>"
+        self.send_response(401 if locked else 404)
+        if locked:
+            self.send_header("WWW-Authenticate", 'Bearer realm="mcp"')
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def web() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join(WAIT_S)
+
+
+@pytest.mark.parametrize(
+    ("path", "layer", "says"),
+    [
+        ("/mcp", "http", "&lt;b&gt;Nothing here"),
+        ("/locked", "auth", "Bearer realm="),
+        (None, "network", "127.0.0.1:9"),
+    ],
+)
+def test_a_url_that_does_not_work_is_explained(
+    screen: Screen, web: str, path: str | None, layer: str, says: str
+) -> None:
+    url = f"{web}{path}" if path else "http://127.0.0.1:9/mcp"
+    key = screen.console.servers_file.add(ServerSpec("it", transport=STREAMABLE_HTTP, url=url))
+    screen.post("/servers/connect", key=key)
+    screen.settled(key)
+    page = screen.get(f"/servers/{key}")
+    assert f"<dd>{layer}</dd>" in page and says in page and "Tried, in order" in page
+    assert "<b>Nothing here" not in page
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), [("exit_on_probe", "initialize"), ("mute_on_probe", "initialize"), ("banner", "noise")]
+)
+def test_a_fault_at_the_start_that_is_survived_shows_in_the_counters_or_the_steps(
+    screen: Screen, fault: str, says: str
+) -> None:
+    spec = demo_spec("chaos")
+    # A probe that is never answered must not take this test ten seconds.
+    timeouts = Timeouts(probe=0.5) if fault == "mute_on_probe" else Timeouts()
+    key = screen.console.servers_file.add(
+        replace(spec, argv=(*spec.argv, "--fault", fault), timeouts=timeouts)
+    )
+    screen.post("/servers/connect", key=key)
+    screen.settled(key)
+    assert screen.connected() == [key]
+    page = screen.get(f"/servers/{key}/state?c={screen.console.connection(key).c}", part=True)
+    assert '<td class="n w-7">2</td>' in page if fault == "banner" else "handshake" in page
+    assert says in page
+
+
+def test_a_connect_under_way_is_shown_at_once_and_can_be_cancelled(screen: Screen) -> None:
+    silent = (sys.executable, "-c", "import sys; sys.stdin.read()")
+    key = screen.console.servers_file.add(ServerSpec("silent", argv=silent))
+    screen.post("/servers/connect", key=key)
+    page = screen.get(f"/servers/{key}")
+    assert "Connecting" in page and f"/servers/{key}/stop" in page and 'hx-trigger="every 1s"' in page
+    assert "connecting" in screen.get(f"/servers/{key}/row", part=True)
+    screen.post(f"/servers/{key}/stop")
+    screen.settled(key)
+    assert screen.console.server(key).state == "closed"
+    page = screen.get(f"/servers/{key}")
+    assert "Not connected" in page and f"/servers/{key}/stop" not in page
+
+
+def test_a_missing_value_is_said_on_the_page_though_nothing_was_opened(screen: Screen) -> None:
+    key = screen.console.servers_file.add(ServerSpec("it", argv=("sh", "${input:token}")))
+    screen.post("/servers/connect", key=key)
+    screen.settled(key)
+    assert "${input:token} has no value" in screen.get(f"/servers/{key}")
+    assert "failed" in screen.get("/servers")
+
+
+def test_stop_ends_the_process_and_the_row_is_swapped_for_htmx(screen: Screen) -> None:
+    key = screen.console.servers_file.add(demo_spec("flat"))
+    row = screen.post("/servers/connect", part=True, status=200, **{"key": key, "from": "list"}).get_data(
+        as_text=True
+    )
+    assert f'hx-target="#server-{key}"' in row and 'hx-target="#servers"' in row
+    screen.settled(key)
+    answer = screen.post(f"/servers/{key}/stop", **{"from": "list"})
+    assert answer.headers["Location"] == "/servers"
+    assert screen.console.server(key).state == "closed"
+
+
+def test_an_edit_keeps_hidden_values_and_says_that_a_connection_is_older(screen: Screen) -> None:
+    key = screen.console.servers_file.add(
+        replace(demo_spec("flat"), env={**demo_spec("flat").env, "KEY": "s3cret"})
+    )
+    screen.post("/servers/connect", key=key)
+    screen.settled(key)
+    page = screen.get(f"/servers/{key}/edit")
+    assert "s3cret" not in page and f"KEY={MASK}" in page
+    draft = draft_of(screen.console.servers_file.get(key))
+    form = {
+        "target": draft.target,
+        "args": draft.args,
+        "env": draft.env,
+        "name": draft.name,
+        "era": "modern",
+        "do": "save",
+    }
+    screen.post(f"/servers/{key}/edit", **form)
+    changed = screen.console.servers_file.get(key)
+    assert (changed.env["KEY"], changed.era) == ("s3cret", "modern")
+    assert "reconnect to use" in screen.get(f"/servers/{key}")
+    screen.post(f"/servers/{key}/edit", **form | {"name": "Other"})
+    assert screen.listed() == ["other"] and screen.connected() == []
+
+
+def test_a_removed_server_can_be_put_back(screen: Screen) -> None:
+    key = screen.console.servers_file.add(ServerSpec("it", argv=("sh",), env={"A": "1"}))
+    answer = screen.post(f"/servers/{key}/remove")
+    assert answer.headers["Location"] == "/servers?removed=it"
+    assert "Undo" in screen.get("/servers?removed=it")
+    screen.post("/servers/removed/it/restore")
+    assert screen.console.servers_file.get("it").env == {"A": "1"}
+    assert "Undo" not in screen.get("/servers?removed=it")
+    screen.post("/servers/removed/it/restore", status=422)
+
+
+def test_a_duplicate_is_opened_for_editing(screen: Screen) -> None:
+    key = screen.console.servers_file.add(ServerSpec("it", argv=("sh",)))
+    assert screen.post(f"/servers/{key}/duplicate").headers["Location"] == "/servers/it-copy/edit"
+
+
+def test_what_was_swept_at_the_start_is_told_until_dismissed(screen: Screen) -> None:
+    screen.console.swept = [Swept(77, ["npx", "<old>"], 2)]
+    page = screen.get("/servers")
+    assert "npx &lt;old&gt;" in page and "pid 77, 2 processes" in page
+    screen.post("/servers/swept/dismiss")
+    assert "pid 77" not in screen.get("/servers")
+
+
+def test_no_address_of_the_screen_starts_anything_on_get(screen: Screen) -> None:
+    key = screen.console.servers_file.add(demo_spec("flat"))
+    for rule in screen.app.url_map.iter_rules():
+        if rule.endpoint.startswith("servers.") and "GET" in (rule.methods or ()):
+            path = rule.rule.replace("<key>", key)
+            screen.client.get(path, query_string={"key": key, "c": 0}, headers=screen._headers(False))
+    assert screen.console.server(key).state == "never"
+    assert screen.state.openings.current(key) is None
+    for path in ("/servers/connect", "/servers/add", "/servers/demo"):
+        assert screen.client.get(path, headers=screen._headers(False)).status_code in (404, 405, 422)
+
+
+def test_what_a_server_says_is_text_and_an_unknown_server_is_told(screen: Screen) -> None:
+    key = screen.console.servers_file.add(ServerSpec("<script>x", argv=("sh", "<img>")))
+    for path in ("/servers", f"/servers/{key}", f"/servers/{key}/edit"):
+        page = screen.get(path)
+        assert "<img>" not in page and "<script>x" not in page
+    assert "There is no server" in screen.get("/servers/nobody", status=422)
