@@ -183,6 +183,7 @@ class Handler(BaseHTTPRequestHandler):
     """Reads requests; what is written back is `Exchange`'s alone."""
 
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     server: Site
 
     def log_message(self, *_args: Any) -> None:

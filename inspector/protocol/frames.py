@@ -6,6 +6,7 @@ Source: MCP 2026-07-28 basic/index (ids are strings or integers, never null; no 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,6 +71,25 @@ def _parse_leniently(text: str) -> Any:
         return json.loads(text, parse_int=_number)
     except (ValueError, RecursionError):
         return None
+
+
+_ID: Final = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{0,200}")\s*'
+_VERSION: Final = rb'(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?'
+_ID_FIRST: Final = re.compile(rb"\s*(?:\xef\xbb\xbf)?\{\s*" + _VERSION + _ID + rb",")
+_ID_LAST: Final = re.compile(rb",\s*" + _ID + rb"\}\s*$")
+
+
+def likely_id(raw: bytes) -> Any:
+    """The id of an answer that cannot be parsed (bad UTF-8, a BOM, too deep), read off its ends; None when unsure.
+
+    Only where the envelope's own id can stand: first or last member of the outer object, a log prefix before it.
+    """
+    start = max(raw.find(b'{"jsonrpc"', 0, 512), 0)
+    found = _ID_FIRST.match(raw[start : start + 512]) or _ID_LAST.search(raw[-512:])
+    if found is None or b'"method"' in raw[:512]:
+        return None
+    value, why = parse(found[1])
+    return None if why else value
 
 
 def _number(digits: str) -> int | float:

@@ -22,7 +22,7 @@ class Timeouts:
     probe: float = 10.0
     connect: float = 30.0
     call: float = 60.0
-    close: float = 2.0
+    close: float = 3.0
 
 
 @dataclass(frozen=True, slots=True)

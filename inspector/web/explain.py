@@ -21,10 +21,12 @@ _LAYER_OF: Final = {
     "timeout": "timeout", "network": "network", "stream-ended": "transport", "stdout-closed": "transport",
     "write-failed": "transport", "refused-frame": "protocol", "wrong-id": "protocol", "unknown-id": "protocol",
     "id-less-error": "protocol", "duplicate-answer": "protocol", "late-answer": "timeout", "paging": "protocol",
+    "cancelled": "cancelled", "connection-closed": "transport", "too-long": "protocol", "server-request": "protocol",
+    "progress-token": "protocol", "progress-order": "protocol", "unasked-encoding": "http", "http-wrong-type": "http",
 }  # fmt: skip
 """Class of an error we noted -> the layer of the error table; other classes speak for themselves."""
 
-_IDS: Final = {"session-lost": "session-ended"}
+_IDS: Final = {"session-lost": "session-ended", "session-rule": "session-ended"}
 _ENTRY_IDS: Final = frozenset(entry.id for entry in codes.ENTRIES)
 
 _NOT_RUN: Final = "No: it was refused before anything ran. Safe to send again."

@@ -29,11 +29,25 @@ class Swept:
 
 
 def started_at(pid: int) -> float | None:
-    """When the process began (seconds since the epoch), or None when there is none we may look at."""
+    """When the process began, in seconds of a clock nobody sets; None when there is none we may look at.
+
+    On Linux the kernel's own count since boot: psutil's wall-clock figure moves when the clock is set, and would
+    make every leftover look like a stranger. Elsewhere seconds since the epoch.
+    """
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[19]) / os.sysconf("SC_CLK_TCK")
     try:
         return float(psutil.Process(pid).create_time())
     except psutil.Error:
         return None
+
+
+def boot() -> str:
+    """Which run of the machine this is: start times of another one mean nothing."""
+    with suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return ""
 
 
 def same(pid: int, start: float | None) -> bool:
@@ -53,7 +67,7 @@ class Children:
         if self.folder is None:
             return
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        facts = {"pid": pid, "start": started_at(pid), "argv": argv, "owner": self.me}
+        facts = {"pid": pid, "start": started_at(pid), "argv": argv, "owner": self.me, "boot": boot()}
         path = self._file(pid)
         path.touch(mode=0o600)
         path.write_text(json.dumps(facts))
@@ -69,6 +83,9 @@ class Children:
             try:
                 facts = json.loads(path.read_text())
                 owner = facts["owner"]
+                if facts["boot"] != boot():
+                    path.unlink(missing_ok=True)
+                    continue
                 if same(owner["pid"], owner["start"]):
                     continue
                 killed = end_group(facts["pid"], facts["start"])
@@ -107,7 +124,8 @@ def _session(session: int, start: float) -> list[psutil.Process]:
         with suppress(OSError, psutil.Error):
             if os.getsid(pid) != session:
                 continue
-            process = psutil.Process(pid)
-            if process.create_time() >= start - SLACK_S and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
+            began, process = started_at(pid), psutil.Process(pid)
+            if began is None or began < start - SLACK_S or process.status() == psutil.STATUS_ZOMBIE:
+                continue
+            found.append(process)
     return found

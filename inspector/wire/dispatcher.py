@@ -200,6 +200,8 @@ class Dispatcher:
             self._asked(frame, event)
         elif frame.kind == frames.UNPARSED:
             self._refuse(frame, event, waiter)
+        elif frame.kind == frames.NOISE:
+            self._unreadable(frame, event)
 
     def _settle(self, frame: Frame, event: Event, carried: Waiter | None) -> None:
         key = id_text(frame.id) if frame.has_id else ""
@@ -283,6 +285,20 @@ class Dispatcher:
         hit = [waiter for id_ in ids if (waiter := self._same_but_for_type(id_)) is not None]
         for waiter in hit or ([carried] if carried is not None else []):
             waiter.fail(BadReply(text, remedy, facts={"seq": event.seq}))
+
+    def _unreadable(self, frame: Frame, event: Event) -> None:
+        """Bytes that are no frame: when they carry the id of a request, it is settled rather than left to time out."""
+        if str(event.body.get("why", "")).startswith("unterminated"):
+            return  # the end of the process says it better
+        id_ = frames.likely_id(event.raw or b"")
+        waiter = self._same_but_for_type(id_) if id_ is not None else None
+        if waiter is None:
+            return
+        self.link.stats.refused += 1
+        remedy = "Send one line of valid UTF-8 JSON per message; the raw bytes are in the timeline"
+        text = f"The answer to id {id_text(id_)} could not be read: {frame.why}"
+        self.link.anomaly("refused-frame", text, pair=event.seq, remedy=remedy)
+        waiter.fail(BadReply(text, remedy, facts={"seq": event.seq}))
 
     def _notified(self, frame: Frame, event: Event) -> None:
         params = frame.value.get("params")

@@ -199,11 +199,10 @@ class HttpTransport:
             why = f"a server-sent event named {event.event!r}; MCP's are named message or not at all"
             self.link.noise(event.data, why, eol="none", http=found.seq, sse=event.facts())
             return
-        frame, recorded = self.link.received(event.data, eol="none", http=found.seq, sse=event.facts())
-        if frame.kind != frames.NOISE:
-            self.dispatcher.received(
-                frame, recorded
-            )  # an odd frame settles nothing here: the right one may follow
+        # Without the waiter: an odd frame settles nothing here, for the right one may follow.
+        self.dispatcher.received(
+            *self.link.received(event.data, eol="none", http=found.seq, sse=event.facts())
+        )
 
     async def listen(self) -> None:
         """Handshake era: hold the optional GET stream open. Its failure is noted and harms nothing (report C3).

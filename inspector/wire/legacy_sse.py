@@ -93,9 +93,9 @@ class SseTransport:
         elif event.data is None or not event.data.strip():
             self.link.emit("http", "s2c", phase="response", pair=http, sse=event.facts(), bytes=event.size)
         else:
-            frame, recorded = self.link.received(event.data, eol="none", http=http, sse=event.facts())
-            if frame.kind != frames.NOISE:
-                self.dispatcher.received(frame, recorded)
+            self.dispatcher.received(
+                *self.link.received(event.data, eol="none", http=http, sse=event.facts())
+            )
 
     def _named(self, endpoint: str) -> None:
         """Take the POST address; one of another origin is refused, since our headers would go there."""

@@ -118,9 +118,7 @@ class StdioTransport:
         if not raw.strip():
             self.link.stats.blank_lines += 1
             return
-        frame, event = self.link.received(raw, eol=eol)
-        if frame.kind != frames.NOISE:
-            self.dispatcher.received(frame, event)
+        self.dispatcher.received(*self.link.received(raw, eol=eol))
 
     def _cut(self, head: bytes, full_bytes: int) -> None:
         why = f"one line of more than {LINE_CAP:,} bytes"

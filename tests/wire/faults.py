@@ -42,6 +42,7 @@ def hangs(*classes: str, noise: bool = False, ends: bool = False) -> Expected:
 
 
 REFUSED = fails(BadReply, "refused-frame")
+UNREADABLE = fails(BadReply, "refused-frame", noise=True)
 STATUS = fails(HttpFailed, "http-status")
 BROKEN = fails(ConnectionLost, "network")
 DEAD = "connection-closed"
@@ -98,7 +99,7 @@ STDIO: dict[str, Expected] = {
     "server_request": fine("server-request"),
     "late_answer": hangs("late-answer"),
     "late_answer_after_cancel": hangs("late-answer"),
-    "deep_json": hangs(noise=True),
+    "deep_json": UNREADABLE,
     "crash_mid_frame": fails(ConnectionLost, DEAD, noise=True, ends=True),
     "segv_mid_frame": fails(ConnectionLost, DEAD, noise=True, ends=True),
     "exit_with": fails(ConnectionLost, DEAD, ends=True),
@@ -108,13 +109,13 @@ STDIO: dict[str, Expected] = {
     "close_stdin": fine(ends=True),
     "no_newline": hangs("late-answer", ends=True),  # the end of stdout ends the line
     "stdout_banner": fine(noise=True),
-    "log_prefix": hangs(noise=True),
-    "trailing_garbage": hangs(noise=True),
+    "log_prefix": UNREADABLE,
+    "trailing_garbage": UNREADABLE,
     "glued_frames": hangs(noise=True),
     "pretty_printed": hangs(noise=True),
     "lsp_framing": fine(noise=True),
-    "byte_order_mark": hangs(noise=True),
-    "invalid_utf8": hangs(noise=True),
+    "byte_order_mark": UNREADABLE,
+    "invalid_utf8": UNREADABLE,
     "crlf": fine(),
     "blank_lines": fine(),
     "split_character": fine(),
