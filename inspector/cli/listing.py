@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from inspector.catalog.findings.rule import SEVERITIES, find
+from inspector.catalog.findings.subject import Subject
 from inspector.catalog.report import MeasuredListing, list_document, measure_listing
 from inspector.catalog.snapshot import Snapshot
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
@@ -26,8 +28,9 @@ LIST_S = 600.0
 @click.command("list", cls=TargetCommand)
 @click.argument("words", nargs=-1, metavar="[TARGET]")
 @click.option("--all", "everything", is_flag=True, help="Prompts, resources and templates too.")
+@click.option("--no-findings", "silent", is_flag=True, help="Do not run the rules (docs/findings.md).")
 @target_options
-def list_(words: tuple[str, ...], everything: bool, **options: Any) -> None:
+def list_(words: tuple[str, ...], everything: bool, silent: bool, **options: Any) -> None:
     """List and measure a server's catalog."""
     spec = spec_of(words, options)
     with connected(spec, options) as connection:
@@ -41,7 +44,8 @@ def list_(words: tuple[str, ...], everything: bool, **options: Any) -> None:
         what: measure_listing(what, snapshot.raws, tokens=True, rendered=True)
         for what, snapshot in snapshots.items()
     }
-    document = describe(connection, snapshots, measured)
+    findings = {} if silent else {what: find_in(snapshots[what], measured[what]) for what in snapshots}
+    document = describe(connection, snapshots, measured, findings)
     if options["as_json"]:
         print(json.dumps(document, ensure_ascii=False))
     else:
@@ -68,10 +72,20 @@ def _list_if_there(connection: Connection, what: str) -> Snapshot | None:
         return None
 
 
+def find_in(snapshot: Snapshot, measured: MeasuredListing) -> list[dict[str, Any]]:
+    """What every rule sees in a list, the gravest first; `tool` is null for what concerns the list or many items."""
+    keys = ("rule", "severity", "tool", "path", "message", "remedy")
+    found = find(Subject.of(snapshot, tokens=measured.tokens))
+    return [{key: getattr(each, key) for key in keys} for each in found]
+
+
 def describe(
-    connection: Connection, snapshots: dict[str, Snapshot], measured: dict[str, MeasuredListing]
+    connection: Connection,
+    snapshots: dict[str, Snapshot],
+    measured: dict[str, MeasuredListing],
+    findings: dict[str, list[dict[str, Any]]],
 ) -> dict[str, Any]:
-    """The document of `list --json` (docs/cli.md)."""
+    """The document of `list --json` (docs/cli.md). findings: by list, empty when nobody looked."""
     tools = snapshots["tools"]
     transport = connection.transport
     server = transport.server if isinstance(transport, StdioTransport) else None
@@ -89,8 +103,10 @@ def describe(
     }
     if server is not None:
         document["exit"] = server.outcome
+    if "tools" in findings:
+        document["findings"] = findings["tools"]
     others = {
-        what: list_document(snapshot, measured[what])
+        what: list_document(snapshot, measured[what]) | ({"findings": findings[what]} if findings else {})
         for what, snapshot in snapshots.items()
         if what != "tools"
     }
@@ -132,10 +148,19 @@ def show(document: dict[str, Any]) -> None:
     print(f"{hints}: {document['freshness']['why']}")
     if document["noise"]:
         print(f"{document['noise']} lines on stdout were no JSON-RPC frames")
+    if "findings" in document:
+        print(summary(document["findings"]))
     print()
     for tool in sorted(document["tools"], key=lambda tool: -tool["definition_bytes"]):
         count = tool["tokens"]["o200k_base"]["definition"]
         print(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}")
+
+
+def summary(findings: list[dict[str, Any]]) -> str:
+    """`Findings: 1 error, 4 notes`."""
+    counts = [(severity, sum(each["severity"] == severity for each in findings)) for severity in SEVERITIES]
+    words = [f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count]
+    return f"Findings: {', '.join(words)} (--json has them)" if words else "Findings: none"
 
 
 def printable(text: str | None) -> str:

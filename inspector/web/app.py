@@ -31,6 +31,7 @@ from inspector.errors import (
 )
 from inspector.web.calls import blueprint as calls
 from inspector.web.catalog import blueprint as catalog
+from inspector.web.findings import blueprint as findings
 from inspector.web.frame import blueprint as frame
 from inspector.web.frame import close_store
 from inspector.web.guard import Guard
@@ -40,7 +41,7 @@ from inspector.web.timeline import blueprint as timeline
 
 log = logging.getLogger(__name__)
 
-SCREENS: Final[tuple[Blueprint, ...]] = (frame, servers, catalog, calls, timeline)
+SCREENS: Final[tuple[Blueprint, ...]] = (frame, servers, catalog, findings, calls, timeline)
 """One blueprint a screen, in the order of the navigation."""
 
 STATUS: Final[dict[type, int]] = {

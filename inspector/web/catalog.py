@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from flask import Blueprint, Response, abort, make_response, redirect, render_template, request, url_for
 from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response as AnyResponse
 
+from inspector.catalog.findings.rule import rules
 from inspector.catalog.snapshot import TOOLS
 from inspector.errors import LoupeError
-from inspector.web.catalog_context import EXTENSION, Indexes, address, listed, screen, stamp, table
+from inspector.web.catalog_context import (
+    EXTENSION,
+    Indexes,
+    address,
+    catalog_of,
+    listed,
+    screen,
+    stamp,
+    table,
+)
 from inspector.web.catalog_detail import RAW_SHOWN
 from inspector.web.catalog_facts import NOUNS, raw_text
+from inspector.web.catalog_findings import ticked
 from inspector.web.catalog_view import Query
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
@@ -22,6 +35,7 @@ blueprint = Blueprint("catalog", __name__)
 @blueprint.record_once
 def install(state: BlueprintSetupState) -> None:
     state.app.extensions[EXTENSION] = Indexes()
+    state.app.jinja_env.globals["ticked"] = ticked
 
 
 @blueprint.get("/catalog")
@@ -49,7 +63,7 @@ def show_detail(key: str, what: str) -> AnyResponse:
     query = Query.read(request.args)
     if not partial():
         return redirect(address(key, what, query))
-    listed(key, checked(what))
+    listed(key, checked(what), query)
     context = screen(key, what, query)
     moved = not request.headers.get("HX-Source", "").startswith("a#tab-")
     return pushed(render_template("catalog/_selected.html", moved=moved, **context), key, what, query)
@@ -70,7 +84,7 @@ def show_list(key: str, what: str) -> AnyResponse:
 def rows(key: str, what: str) -> str:
     """One window of rows, and the row that brings the next."""
     query = Query.read(request.args)
-    catalog = listed(key, checked(what))
+    catalog = listed(key, checked(what), query)
     return render_template("catalog/_rows.html", key=key, what=what, query=query, **table(catalog, query))
 
 
@@ -78,15 +92,16 @@ def rows(key: str, what: str) -> str:
 def tokens(key: str, what: str) -> AnyResponse:
     """What changed since the page was rendered (`seen`); 204 when nothing did.
 
-    Tokens and list_changed marks replace their places; another catalog or state replaces the screen.
+    Tokens, findings and list_changed marks replace their places; another catalog or state replaces the screen, and
+    so do findings that the table is filtered by.
     """
     query = Query.read(request.args)
-    server, catalog = console().server(key), console().catalogs.known(key, checked(what))
+    server, catalog = console().server(key), catalog_of(key, checked(what), query)
     seen, now = request.args.get("seen", ""), stamp(server, catalog)
     if seen == now and "stale" not in request.args:
         return Response(status=204)
     context = screen(key, what, query)
-    if seen.rsplit(".", 2)[0] != now.rsplit(".", 2)[0]:
+    if query.find or seen.rsplit(".", 2)[0] != now.rsplit(".", 2)[0]:
         answer = make_response(render_template("catalog/_catalog.html", **context))
         answer.headers["HX-Retarget"] = "#catalog"
         answer.headers["HX-Reswap"] = "outerHTML"
@@ -101,7 +116,7 @@ def tokens(key: str, what: str) -> AnyResponse:
 @spawns
 def refresh(key: str, what: str) -> AnyResponse:
     """List again over the wire. A failure leaves the old catalog on the screen and says why above it."""
-    query, failure = Query.read(request.form), None
+    query, failure = replace(Query.read(request.form), snapshot=0), None
     try:
         console().refresh(key, checked(what))
     except LoupeError as problem:
@@ -114,6 +129,19 @@ def refresh(key: str, what: str) -> AnyResponse:
     return make_response(render_template("catalog/page.html", shell=shell("catalog", key), **context), 502)
 
 
+@blueprint.post("/catalog/<key>/<what>/rule/<rule>/<any(on, off):to>")
+def switch(key: str, what: str, rule: str, to: str) -> AnyResponse:
+    """Switch a rule of the findings on or off, for every catalog."""
+    query = Query.read(request.form)
+    if rule not in rules():
+        abort(404)
+    console().rules_off.switch(rule, on=to == "on")
+    if not partial():
+        return redirect(address(key, checked(what), query), 303)
+    context = screen(key, checked(what), query)
+    return pushed(render_template("catalog/_catalog.html", switched=rule, **context), key, what, query)
+
+
 @blueprint.get("/catalog/<key>/<what>/page/<int:number>")
 def page(key: str, what: str, number: int) -> str:
     """The beginning of one page exactly as received."""
@@ -122,6 +150,7 @@ def page(key: str, what: str, number: int) -> str:
     context = {
         "key": key,
         "what": what,
+        "past": Query.read(request.args).snapshot or None,
         "number": number,
         "size": len(raw),
         "text": text,
@@ -144,7 +173,7 @@ def page_file(key: str, what: str, number: int) -> Response:
 
 def page_bytes(key: str, what: str, number: int) -> bytes:
     """One page as received; 404 when the walk had no such page."""
-    pages = listed(key, what).snapshot.pages
+    pages = listed(key, what, Query.read(request.args)).snapshot.pages
     if not 1 <= number <= len(pages):
         abort(404, f"The list has {num(len(pages))} pages; there is no page {num(number)}.")
     return pages[number - 1].raw

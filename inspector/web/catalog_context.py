@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from flask import abort, current_app, url_for
+from flask import abort, current_app, g, url_for
 
 from inspector.catalog import providers
+from inspector.catalog.findings.rule import Finding
 from inspector.catalog.jsontext import utf8
 from inspector.catalog.snapshot import TOOLS
 from inspector.console.catalogs import Catalog
 from inspector.console.console import Server, offers
-from inspector.errors import LoupeError
+from inspector.console.recorded import HISTORY
+from inspector.errors import ConfigError, LoupeError
+from inspector.trace.store import Snapshot as Kept
+from inspector.web.catalog_change import token_delta
 from inspector.web.catalog_detail import Detail, detail, wants_raw
 from inspector.web.catalog_facts import (
     LABELS,
@@ -25,38 +30,64 @@ from inspector.web.catalog_facts import (
     page_facts,
     pages_and_items,
 )
+from inspector.web.catalog_findings import Finds
+from inspector.web.catalog_history import chart, listings
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
 from inspector.web.frame import console, event_link, store
+from inspector.web.render import delta
 
 PAGES_SHOWN: Final = 50
 KEPT: Final = 16
 EXTENSION: Final = "catalog-indexes"
 
 
+@dataclass(slots=True)
+class Prepared:
+    """An index, what it was made of, and each item's JSON as received once somebody asked for it."""
+
+    index: Index
+    found: Sequence[Finding] | None
+    off: frozenset[str]
+    raws: list[str] = field(default_factory=list)
+
+
 class Indexes:
     """The prepared listings of one application: the newest of each server and list, KEPT at most. Thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, str], tuple[Index, list[str]]] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int], Prepared] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, catalog: Catalog) -> Index:
-        """The index of a catalog as it is now; built anew when it was refreshed or its tokens have come."""
-        return self._entry(catalog)[0]
+    def of(self, catalog: Catalog, off: frozenset[str] = frozenset()) -> Index:
+        """The index of a catalog as it is now; built anew when it was refreshed, when tokens or findings have
+        come, and when a rule was switched. off: the rules that are."""
+        return self._entry(catalog, off).index
 
-    def raws(self, catalog: Catalog) -> list[str]:
+    def raws(self, catalog: Catalog, off: frozenset[str] = frozenset()) -> list[str]:
         """Each item's JSON as received. Reading the pages again costs 30 ms a megabyte, so only once."""
-        raws = self._entry(catalog)[1]
+        raws = self._entry(catalog, off).raws
         if not raws:
             raws += [item.raw for item in catalog.snapshot.listing().items]
         return raws
 
-    def _entry(self, catalog: Catalog) -> tuple[Index, list[str]]:
-        key, measured = (catalog.server_key, catalog.snapshot.what), catalog.best
+    def _entry(self, catalog: Catalog, off: frozenset[str]) -> Prepared:
+        past = catalog.snapshot_id if catalog.past else None
+        key, measured, found = (
+            (catalog.server_key, catalog.snapshot.what, past or 0),
+            catalog.best,
+            catalog.found,
+        )
         with self._lock:
             entry = self._kept.pop(key, None)
-            if entry is None or entry[0].measured is not measured:
-                entry = (Index(measured, catalog.previous), [])
+            if (
+                entry is None
+                or entry.index.measured is not measured
+                or entry.found is not found
+                or entry.off != off
+            ):
+                before = catalog.previous.measured if catalog.previous else None
+                finds = None if found is None else Finds(found, off)
+                entry = Prepared(Index(measured, before, finds), found, off)
             self._kept[key] = entry
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)
@@ -79,10 +110,34 @@ class Empty:
     list_now: bool = False
 
 
+def catalog_of(key: str, what: str, query: Query) -> Catalog | None:
+    """The catalog an address means: the newest, or one as it was; 404 when that was never recorded."""
+    if not query.snapshot:
+        return console().catalogs.known(key, what)
+    found = console().catalogs.opened(key, what, query.snapshot)
+    if found is None:
+        abort(
+            404,
+            f"No listing number {query.snapshot} of the {NOUNS[what][1]} of this server is recorded any more.",
+        )
+    return found
+
+
+def rules_off() -> tuple[frozenset[str], str]:
+    """The rules that are switched off, and what is wrong with the file that says so; read once a request."""
+    if "rules_off" not in g:
+        try:
+            g.rules_off = (console().rules_off.all(), "")
+        except ConfigError as problem:
+            g.rules_off = (frozenset(), f"{problem.message} {problem.remedy}")
+    found: tuple[frozenset[str], str] = g.rules_off
+    return found
+
+
 def screen(key: str, what: str, query: Query, failure: LoupeError | None = None) -> dict[str, Any]:
     """The whole context of _catalog.html. failure: why a refresh did not work."""
     server = console().server(key)
-    catalog = console().catalogs.known(key, what)
+    catalog = catalog_of(key, what, query)
     context: dict[str, Any] = {
         "key": key, "what": what, "query": query, "server": server, "catalog": catalog, "label": LABELS[what],
         "tabs": tabs(server, what, query), "seen": stamp(server, catalog), "WINDOW": WINDOW,
@@ -91,7 +146,7 @@ def screen(key: str, what: str, query: Query, failure: LoupeError | None = None)
     if catalog is None or not catalog.snapshot.pages:
         error = server.error if server.state in ("failed", "lost") and failure is None else None
         return context | {"empty": empty(server, what), "error": problem_of(error) if error else None}
-    found = indexes().of(catalog)
+    found = indexes().of(catalog, rules_off()[0])
     return (
         context
         | {"empty": None, "error": None, "nouns": NOUNS[what], "index": found, "marked": marked(found, query)}
@@ -107,59 +162,109 @@ def strip(server: Server, catalog: Catalog, index: Index, query: Query) -> dict[
     counted, window = index.tokens(query.rendering), query.window
     for_window = index.tokens(window.provider)
     share = for_window.total.value / window.window_tokens if for_window else None
-    connected = server.state == "connected"
+    told = server.state == "connected" and catalog.live and not catalog.past
     return {
         "wire": measured.wire_bytes, "definitions": index.bytes, "prose": prose(index.parts, index.bytes),
-        "counted": counted, "pending": not catalog.tokens.done(), "share": share,
+        "counted": counted, "counting": not catalog.tokens.done(), "share": share,
         "advice": advice(share) if share is not None else ("", ""),
         "count_line": pages_and_items(len(snapshot.pages), len(measured.measures), snapshot.what),
-        "order": measured.order_sha256, "models": [(each.id, each.title) for each in providers.models().values()],
+        "order": measured.order_sha256, "order_word": order_word(catalog),
+        "models": [(each.id, each.title) for each in providers.models().values()],
         "fresh": list_freshness(
-            snapshot, measured.pages, catalog.hints, changed_at_us=catalog.changed_at_us,
-            connected=connected and catalog.live, now_us=now_us,
+            snapshot, measured.pages, catalog.hints, changed_at_us=catalog.changed_at_us, connected=told, now_us=now_us
         ),
         "outcome": outcome(index.change, catalog.ms, snapshot.what) if catalog.live else "",
-        "change": index.change, "listed_at": snapshot.pages[-1].received_at_us,
-        "kept_since": "" if connected and catalog.live else kept_since(catalog, now_us),
+        "change": index.change, "listed_at": catalog.listed_at_us, "since": since(catalog, query, now_us),
+        "kept_since": "" if told else kept_since(catalog, now_us),
     }  # fmt: skip
+
+
+def order_word(catalog: Catalog) -> str:
+    """Whether the names came in the order of the listing before; `as sent` when there is none to compare."""
+    if catalog.order_before is None:
+        return "as sent"
+    return "stable" if catalog.order_before == catalog.measured.order_sha256 else "changed"
+
+
+def since(catalog: Catalog, query: Query, now_us: int) -> tuple[str, str]:
+    """When the listing before came, and by how much this one is heavier: `+31 B on the wire, …`."""
+    before = catalog.previous
+    if before is None:
+        return "", ""
+    now, then = catalog.best, before.best
+    wire, definitions = now.wire_bytes - then.wire_bytes, now.definition_bytes - then.definition_bytes
+    tokens = token_delta(then, now, query.rendering)
+    words = [f"{delta(wire)} B on the wire", f"{delta(definitions)} B of definitions"]
+    if tokens is not None:
+        words.append(f"{delta(tokens)} tokens")
+    return moment(before.at_us, now_us), ", ".join(words)
 
 
 def table(catalog: Catalog, query: Query) -> dict[str, Any]:
     """One window of the table and where the next one begins (None: there is none)."""
-    index = indexes().of(catalog)
+    index = indexes().of(catalog, rules_off()[0])
     lines, total = index.window(query)
     after = query.at + WINDOW
     return {
-        "lines": lines, "total": total, "most": index.most, "pending": not catalog.tokens.done(),
+        "lines": lines, "total": total, "most": index.most, "pending": waiting(catalog),
         "after": after if after < total else None, "before": max(0, query.at - WINDOW) if query.at else None,
         "is_tools": catalog.snapshot.what == TOOLS,
     }  # fmt: skip
 
 
+def waiting(catalog: Catalog) -> bool:
+    """Whether the worker still has something to say of this catalog."""
+    return not (catalog.tokens.done() and catalog.findings.done())
+
+
 def pane(catalog: Catalog, index: Index, query: Query) -> dict[str, Any]:
-    """What stands beside the table: one item, or without one the list as it was received."""
+    """What stands beside the table: one item, or without one the list as received, its findings or its history."""
     pages = page_facts(catalog.snapshot, index.measured.pages, catalog.hints)
     instructions = catalog.snapshot.instructions
     first = query.pages_at if query.pages_at < len(pages) else 0
+    alone = index.find(query.tool) is not None
+    kept = [] if alone else store().snapshots(catalog.server_key, catalog.snapshot.what, HISTORY)
     return {
         "detail": detail_of(catalog, index, query), "pages": pages[first : first + PAGES_SHOWN],
-        "pages_first": first, "pages_total": len(pages), "PAGES_SHOWN": PAGES_SHOWN,
-        "instructions": instructions, "instructions_bytes": len(utf8(instructions or "")), "live": catalog.live,
+        "pages_first": first, "pages_total": len(pages), "PAGES_SHOWN": PAGES_SHOWN, "PAST": query.snapshot or None,
+        "instructions": instructions, "instructions_bytes": len(utf8(instructions or "")),
+        "live": catalog.live, "kept_count": len(kept),
+    } | findings_of(catalog, index, query) | history_of(catalog, query, kept)  # fmt: skip
+
+
+def findings_of(catalog: Catalog, index: Index, query: Query) -> dict[str, Any]:
+    """What the rules see in the item that is shown, or in the whole list."""
+    finds, position = index.finds, index.find(query.tool)
+    shown = finds is not None and position is None and query.beside == "findings"
+    off, off_problem = rules_off()
+    return {
+        "finds": finds, "finding": not catalog.findings.done(), "rules_off": sorted(off), "off_problem": off_problem,
+        "observed": finds.of_item(position) if finds is not None and position is not None else [],
+        "groups": finds.groups(query.find) if finds is not None and shown else [],
     }  # fmt: skip
+
+
+def history_of(catalog: Catalog, query: Query, kept: Sequence[Kept]) -> dict[str, Any]:
+    """The listings so far, when they are what is looked at."""
+    if query.beside != "history":
+        return {"history": [], "chart": []}
+    history = listings(kept, catalog.snapshot_id)
+    return {"history": history, "chart": chart(history, catalog.snapshot.what)}
 
 
 def detail_of(catalog: Catalog, index: Index, query: Query) -> Detail | None:
     raw = None
     if wants_raw(index, query):
         position = index.find(query.tool)
-        raw = indexes().raws(catalog)[position] if position is not None else None
+        raw = indexes().raws(catalog, rules_off()[0])[position] if position is not None else None
     return detail(index, query, raw)
 
 
 def marked(index: Index, query: Query) -> Query:
     """The address of the treemap: what a click keeps, and the tool that is marked."""
     position = index.find(query.tool)
-    return replace(query_kept(query), tool="" if position is None else index.handle(position))
+    handle = "" if position is None else index.handle(position)
+    return replace(query_kept(query), tool=handle, snapshot=query.snapshot)
 
 
 def query_kept(query: Query) -> Query:
@@ -193,8 +298,10 @@ def count(key: str, what: str) -> int | None:
 
 def kept_since(catalog: Catalog, now_us: int) -> str:
     """Where a list that no connection stands behind comes from."""
-    at_us = catalog.snapshot.pages[-1].received_at_us
-    kept = None if catalog.live else store().latest_snapshot(catalog.server_key, catalog.snapshot.what)
+    at_us, id = catalog.listed_at_us, catalog.snapshot_id
+    kept = None if catalog.live or id is None else store().snapshot(id)
+    if kept is not None and catalog.past:
+        return f"Listing of {moment(at_us, now_us)}, session {kept.session}, as it was then."
     if kept is None:
         return f"Listed {moment(at_us, now_us)}; not connected any more."
     connected = console().server(catalog.server_key).state == "connected"
@@ -232,17 +339,17 @@ def problem_of(error: LoupeError) -> dict[str, Any]:
 
 
 def stamp(server: Server, catalog: Catalog | None) -> str:
-    """What a page has seen: connection state, which listing, tokens, list_changed; joined by dots."""
+    """What a page has seen: connection state, which listing, tokens and findings, list_changed; joined by dots."""
     if catalog is None or not catalog.snapshot.pages:
-        return f"{server.state}.0.0.0"
-    at_us = catalog.snapshot.pages[-1].received_at_us
-    return f"{server.state}.{at_us}.{int(catalog.tokens.done())}.{catalog.changed_at_us or 0}"
+        return f"{server.state}.0.00.0"
+    done = f"{int(catalog.tokens.done())}{int(catalog.findings.done())}"
+    return f"{server.state}.{catalog.listed_at_us}.{done}.{catalog.changed_at_us or 0}"
 
 
-def listed(key: str, what: str) -> Catalog:
+def listed(key: str, what: str, query: Query) -> Catalog:
     """A catalog that is there; 404 when the list never was."""
     console().server(key)
-    found = console().catalogs.known(key, what)
+    found = catalog_of(key, what, query)
     if found is None or not found.snapshot.pages:
         abort(404, f"The {NOUNS[what][1]} of this server are not listed.")
     return found

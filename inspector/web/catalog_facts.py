@@ -12,7 +12,7 @@ from inspector.catalog.snapshot import ABSENT, ListedPage, Page, Snapshot
 from inspector.protocol import freshness
 from inspector.protocol.eras import HANDSHAKE, MODERN, Era
 from inspector.protocol.freshness import Hints
-from inspector.web.catalog_view import Change
+from inspector.web.catalog_change import Change
 from inspector.web.render import delta, duration, ms, size, time_of_day
 from inspector.wire.listing import METHODS
 
@@ -158,7 +158,7 @@ def list_freshness(
         why = "ttlMs 0" if as_sent(first.ttl_ms) == "0" else "no ttlMs that counts"
         return Freshness("never", "never fresh", why, **base)
     if not connected:
-        return Freshness("unknown", "unknown", "nothing tells us of changes now", **base)
+        return Freshness("unknown", "unknown", "not told of changes", **base)
     return Freshness("told", "until told", "by list_changed", **base)
 
 

@@ -20,12 +20,15 @@ from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import TokenCount
 from inspector.protocol import names
 from inspector.web import charts
+from inspector.web.catalog_change import compare
+from inspector.web.catalog_findings import Finds, Mark, known
 from inspector.web.highlight import visible
 
 WINDOW: Final = 200
 """Rows on a page, and in each further part that scrolling brings."""
-SORTS: Final = ("order", "name", "bytes", "tokens", "share", "prose")
+SORTS: Final = ("order", "name", "bytes", "tokens", "share", "prose", "finds")
 VIEWS: Final = ("pretty", "raw", *providers.PROVIDERS, "parts")
+PANES: Final = ("received", "findings", "history")
 TITLES: Final = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Gemini"}
 _HOLE: Final = "TOOL"
 """Stands for the tool in a link that is made once for thousands of cells."""
@@ -39,7 +42,8 @@ MANY_TOOLS: Final = 400
 class Query:
     """The whole state of the screen, as in the address. sort: a name of SORTS, `-` before it for descending.
 
-    tool: position in the list, or a name. at: first row shown; pages_at: first page of the walk shown.
+    tool: position in the list, or a name. at: first row shown; pages_at: first page of the walk shown. find: a
+    rule's id or a severity. pane: what stands beside the table while no tool does. snapshot: id, 0 for the newest.
     """
 
     sort: str = "-bytes"
@@ -50,25 +54,31 @@ class Query:
     model: str = ""
     at: int = 0
     pages_at: int = 0
+    find: str = ""
+    pane: str = ""
+    snapshot: int = 0
 
     @classmethod
     def read(cls, args: Mapping[str, str]) -> Query:
         """What the address asks for; anything it cannot mean is left at its default."""
-        known: dict[str, Any] = {name: args[name] for name in ("q", "tool") if name in args}
+        said: dict[str, Any] = {name: args[name] for name in ("q", "tool") if name in args}
         for name, allowed in (
             ("view", VIEWS),
+            ("pane", PANES),
             ("provider", providers.PROVIDERS),
             ("model", providers.models()),
         ):
             if args.get(name) in allowed:
-                known[name] = args[name]
+                said[name] = args[name]
         if args.get("sort", "").removeprefix("-") in SORTS:
-            known["sort"] = args["sort"]
-        for name in ("at", "pages_at"):
+            said["sort"] = args["sort"]
+        if known(args.get("find", "")):
+            said["find"] = args["find"]
+        for name in ("at", "pages_at", "snapshot"):
             text = args.get(name, "")
             if text.isdecimal() and len(text) < 10:
-                known[name] = int(text)
-        return cls(**known)
+                said[name] = int(text)
+        return cls(**said)
 
     def href(self, **changes: Any) -> str:
         """The query string, from `?`, of this state with `changes`; defaults are left out."""
@@ -87,6 +97,11 @@ class Query:
         if self.sort.removeprefix("-") != key:
             return ""
         return "descending" if self.sort.startswith("-") else "ascending"
+
+    @property
+    def beside(self) -> str:
+        """The pane that stands beside the table while no tool does."""
+        return self.pane or ("findings" if self.find else "received")
 
     @property
     def window(self) -> Model:
@@ -130,16 +145,20 @@ class Line:
     writes: bool = False
     destroys: bool = False
     on: bool = False
+    mark: Mark | None = None
 
 
 class Index:
     """A measured listing, prepared once, so that a request touches only the rows it shows.
 
-    `before` is the listing it replaced, for what changed.
+    before: the listing it replaced, for what changed. finds: None while the rules run.
     """
 
-    def __init__(self, measured: MeasuredListing, before: MeasuredListing | None = None) -> None:
+    def __init__(
+        self, measured: MeasuredListing, before: MeasuredListing | None = None, finds: Finds | None = None
+    ) -> None:
         self.measured = measured
+        self.finds = finds
         self.measures = measured.measures
         self.bytes = measured.definition_bytes
         self.most = max((each.definition_bytes for each in self.measures), default=0)
@@ -196,21 +215,25 @@ class Index:
             return lambda index: index
         if key == "prose":
             return lambda index: prose(measures[index].parts, measures[index].definition_bytes)
+        if key == "finds" and (finds := self.finds) is not None:
+            return finds.rank
         if key == "tokens" and counted is not None:
             return lambda index: -1 if (value := counted.each[index]) is None else value
         return lambda index: measures[index].definition_bytes
 
-    def _listed(self, sort: str, provider: str, q: str) -> Sequence[int]:
-        """The positions that contain every word of `q`, ordered."""
-        words = q.casefold().split()
+    def _listed(self, sort: str, provider: str, q: str, find: str = "") -> Sequence[int]:
+        """The positions that contain every word of `q` and that `find` concerns, ordered."""
+        found, words = self.order(sort, provider), q.casefold().split()
+        if find and (finds := self.finds) is not None:
+            found = [index for index in found if finds.concerns(index, find)]
         if not words:
-            return self.order(sort, provider)
+            return found
         texts = self._texts()
-        return [index for index in self.order(sort, provider) if all(word in texts[index] for word in words)]
+        return [index for index in found if all(word in texts[index] for word in words)]
 
     def window(self, query: Query) -> tuple[list[Line], int]:
         """The rows from `query.at` on, and how many there are in all."""
-        found = self.listed(query.sort, query.rendering, query.q)
+        found = self.listed(query.sort, query.rendering, query.q, query.find)
         chosen, counted = self.find(query.tool), self.tokens(query.rendering)
         shown = found[query.at : query.at + WINDOW]
         return [self._line(index, index == chosen, counted) for index in shown], len(found)
@@ -223,6 +246,7 @@ class Index:
             each.definition_bytes / self.bytes if self.bytes else 0.0, each.parts, each.broken, self.twins(index),
             hints.get("readOnlyHint") is False,
             hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True, on,
+            self.finds.mark(index) if self.finds else None,
         )  # fmt: skip
 
     # --- costs
@@ -301,38 +325,6 @@ class Index:
         return charts.Cell(
             f"{plain(name)}, {len(of)} tools", parts.total(), parts, plain(name), query.href(q=name, tool="")
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a listing has that the one before had not. The names are those of the items; None has none."""
-
-    added: tuple[str | None, ...]
-    removed: tuple[str | None, ...]
-    altered: tuple[str | None, ...]
-    reordered: bool
-    bytes: int
-
-    @property
-    def nothing(self) -> bool:
-        return not (self.added or self.removed or self.altered or self.reordered or self.bytes)
-
-
-def compare(before: MeasuredListing, after: MeasuredListing) -> Change:
-    """By name, repeated names counted; an item whose definition differs under the same name is altered."""
-    old, new = ([each.name for each in listing.measures] for listing in (before, after))
-    gone, came = Counter(old) - Counter(new), Counter(new) - Counter(old)
-    before_texts, after_texts = (
-        Counter((each.name, each.text) for each in listing.measures) for listing in (before, after)
-    )
-    differing = Counter(name for name, _ in (after_texts - before_texts).elements()) - came
-    return Change(
-        tuple(came.elements()),
-        tuple(gone.elements()),
-        tuple(differing.elements()),
-        before.order_sha256 != after.order_sha256 and not gone and not came,
-        after.definition_bytes - before.definition_bytes,
-    )
 
 
 def prose(parts: Mapping[str, int], total: int) -> float:

@@ -101,6 +101,18 @@ def test_the_human_output_names_the_server_the_total_and_each_tool(tmp_path: Pat
     assert "search_knowledge_base" in ran.out
 
 
+def test_findings_are_listed_and_counted_unless_nobody_wants_them(tmp_path: Path) -> None:
+    command = ["--", *chaos("broken_tools")]
+    found = loupe(tmp_path, "list", "--json", *command).json["findings"]
+    assert {tuple(each) for each in found} == {("rule", "severity", "tool", "path", "message", "remedy")}
+    assert ("header-invalid", "error", "bad_header") in [
+        (each["rule"], each["severity"], each["tool"]) for each in found
+    ]
+    errors = sum(each["severity"] == "error" for each in found)
+    assert f"Findings: {errors} errors, " in loupe(tmp_path, "list", *command).out
+    assert "findings" not in loupe(tmp_path, "list", "--json", "--no-findings", *command).json
+
+
 def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path) -> None:
     script = tmp_path / "evil.jsonl"
     tools = [{"name": "a\u001b[31mred\u202e", "inputSchema": {"type": "object"}}]

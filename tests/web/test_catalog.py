@@ -2,88 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import re
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from html.parser import HTMLParser
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from catalog_screen import (
+    ORIGIN,
+    PARTIAL,
+    WAIT_S,
+    Screen,
+    console_of,
+    counted,
+    replayed,
+    rows_of,
+    well_formed,
+)
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
 from inspector.console.console import Console
-from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import demo_spec
-from inspector.web.app import create_app
-from inspector.web.guard import Guard
-
-REPLAY = Path(__file__).resolve().parents[1] / "servers" / "replay_lines.py"
-ORIGIN = "http://127.0.0.1:6280"
-WAIT_S = 30.0
-PARTIAL = {"HX-Request-Type": "partial"}
-VOID = {"input", "meta", "link", "br", "img", "hr"}
-
-Screen = Callable[..., TestResponse]
-
-
-class Nesting(HTMLParser):
-    """Raises on a tag that closes what is not open, and keeps the ids."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-        assert len({name for name, _ in attrs}) == len(attrs), (tag, attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def well_formed(answer: TestResponse) -> str:
-    """The text of a page or part, after a look at its nesting and its ids."""
-    parser = Nesting()
-    parser.feed(answer.text)
-    assert parser.open == []
-    assert len(set(parser.ids)) == len(parser.ids)
-    return answer.text
-
-
-@contextmanager
-def console_of(folder: Path, specs: dict[str, ServerSpec]) -> Iterator[tuple[Console, FlaskClient]]:
-    """A console over `folder`, its servers known but not connected, and a browser that is signed in."""
-    guard = Guard(6280)
-    with Console(Paths.locate(folder)) as console:
-        known = console.servers_file.all()
-        for spec in specs.values():
-            if spec.name not in [each.name for each in known.values()]:
-                console.servers_file.add(spec)
-        client = create_app(console, guard).test_client()
-        assert client.get("/login", query_string={"token": guard.mint()}, base_url=ORIGIN).status_code == 303
-        yield console, client
-
-
-def replayed(folder: Path, name: str, tools: list[Any], **hints: Any) -> ServerSpec:
-    """A server that lists just these tools, in both eras."""
-    file = folder / f"{name}.jsonl"
-    result = {"tools": tools, "resultType": "complete", **hints}
-    line = json.dumps({"jsonrpc": "2.0", "id": 10, "result": result}, separators=(",", ":"))
-    file.write_text(line + "\n", "utf-8")
-    return ServerSpec(name, argv=(sys.executable, str(REPLAY), str(file)))
-
 
 ODD: list[Any] = [
     {"name": "same", "description": "first", "inputSchema": {"type": "object"}},
@@ -138,18 +80,6 @@ def post(running: tuple[Console, FlaskClient]) -> Screen:
 @pytest.fixture
 def console(running: tuple[Console, FlaskClient]) -> Console:
     return running[0]
-
-
-def counted(console: Console, key: str, what: str = "tools") -> None:
-    """Wait until the tokens of a list have come."""
-    catalog = console.catalogs.known(key, what)
-    assert catalog is not None
-    catalog.tokens.result(WAIT_S)
-
-
-def rows_of(text: str) -> list[str]:
-    """The names in the table, as the links say them."""
-    return re.findall(r'<tr id="i\d+".*?<td class="mono"[^>]*><a [^>]*>(.*?)</a>', text)
 
 
 # --- the page
@@ -316,14 +246,14 @@ def test_tokens_that_have_come_replace_their_places(open_: Screen, console: Cons
     counted(console, "demo-flat")
     catalog = console.catalogs.known("demo-flat", "tools")
     assert catalog is not None
-    before = f"connected.{catalog.snapshot.pages[-1].received_at_us}.0.0"
+    before = f"connected.{catalog.listed_at_us}.00.0"
     answer = open_(f"/catalog/demo-flat/tools/tokens?seen={before}", part=True)
     assert answer.headers["HX-Trigger"] == "tokens-ready"
     assert 'id="m-tokens"' in well_formed(answer)
 
 
 def test_another_listing_replaces_the_screen(open_: Screen) -> None:
-    answer = open_("/catalog/demo-flat/tools/tokens?seen=connecting.0.0.0", part=True)
+    answer = open_("/catalog/demo-flat/tools/tokens?seen=connecting.0.00.0", part=True)
     assert (answer.headers["HX-Retarget"], answer.headers["HX-Reswap"]) == ("#catalog", "outerHTML")
     assert len(rows_of(well_formed(answer))) == 50
 
@@ -432,7 +362,7 @@ def test_a_list_changed_marks_the_catalog_and_a_refresh_tells_the_difference(tmp
             told.set()
             return found
 
-        console.catalogs.changed = changed  # type: ignore[method-assign]
+        console.catalogs.changed = changed  # type: ignore[method-assign, assignment]
         console.call("hints", "add_tool", "{}").future.result(WAIT_S)
         assert told.wait(WAIT_S)
         text = well_formed(client.get("/catalog/hints/tools", base_url=ORIGIN))

@@ -12,9 +12,10 @@ from inspector.catalog.report import MeasuredListing, measure_listing
 from inspector.catalog.snapshot import Page, Snapshot
 from inspector.protocol import freshness
 from inspector.protocol.freshness import Hints
+from inspector.web.catalog_change import compare
 from inspector.web.catalog_detail import LAID_OUT, detail, wants_raw
 from inspector.web.catalog_facts import Freshness, list_freshness, moment, outcome, page_facts
-from inspector.web.catalog_view import WINDOW, Index, Query, advice, compare, token_label
+from inspector.web.catalog_view import WINDOW, Index, Query, advice, token_label
 from inspector.web.render import time_of_day
 
 AT = 1_796_000_000_000_000
