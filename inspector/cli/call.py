@@ -15,7 +15,7 @@ from inspector.console.calls import call_headers, read_arguments
 from inspector.console.outcome import Outcome
 from inspector.errors import LoupeError, UsageError
 from inspector.wire.connection import Connection
-from inspector.wire.listing import walk
+from inspector.wire.listing import walk_whole
 
 
 @click.command("call", cls=TargetCommand)
@@ -42,7 +42,7 @@ def run(connection: Connection, tool: str, arguments: str, timeout: float | None
     era = connection.peer.era if connection.peer else None
     limit = timeout or connection.spec.timeouts.call
     try:
-        listed = connection.run(walk, connection, "tools", "housekeeping", timeout=limit * 2)
+        listed = connection.run(walk_whole, connection, "tools", "housekeeping", timeout=limit * 2)
         tools = [tool for page in listed.pages for tool in page.reply.result.get("tools") or []]
     except LoupeError:
         tools = []  # a server whose list fails may still answer the call; the trace has both

@@ -22,6 +22,7 @@ from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
 from inspector.wire.events import Event
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
 from inspector.wire.link import Link, Outgoing
+from inspector.wire.reading import classify
 from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 
 CLOSE_S = 2.0
@@ -36,6 +37,20 @@ class SessionLost(HttpFailed):
         text = "The server answered HTTP 404: it no longer knows this session"
         super().__init__(text, "Connect again", facts=facts)
         self.session = session
+
+
+class _Asking:
+    """One request under way: the task's scope, its end, and what broke."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.ended = anyio.Event()
+        self.problem: LoupeError | None = None
+
+
+async def _first(event: anyio.Event, race: anyio.CancelScope) -> None:
+    await event.wait()
+    race.cancel()
 
 
 class HttpTransport:
@@ -69,7 +84,33 @@ class HttpTransport:
         return merge(base, self.spec.headers, out.headers)
 
     async def request(self, waiter: Waiter) -> None:
-        await self._until_closed(waiter.out, waiter)
+        """Returns at the answer: what the server still sends behind it is read in a task of its own.
+
+        Some servers take 40 ms to end a stream whose answer is long there (Nagle meets a delayed ACK).
+        """
+        assert self.dispatcher.spawn is not None
+        asking = _Asking()
+        self.dispatcher.spawn(self._ask, waiter, asking)
+        try:
+            async with anyio.create_task_group() as race:
+                for event in (waiter.done, asking.ended):
+                    race.start_soon(_first, event, race.cancel_scope)
+        except anyio.get_cancelled_exc_class():
+            asking.scope.cancel()
+            with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S):
+                await asking.ended.wait()
+            raise
+        if asking.problem is not None and not waiter.done.is_set():
+            raise asking.problem
+
+    async def _ask(self, waiter: Waiter, asking: _Asking) -> None:
+        try:
+            with asking.scope:
+                await self._until_closed(waiter.out, waiter)
+        except LoupeError as problem:
+            asking.problem = problem
+        finally:
+            asking.ended.set()
 
     async def send(self, out: Outgoing) -> None:
         await self._until_closed(out, None)
@@ -124,8 +165,10 @@ class HttpTransport:
         self, found: Exchange, out: Outgoing, waiter: Waiter | None, session: str | None
     ) -> None:
         body = await found.body()
-        frame = frames.classify(body) if body.strip() else None
+        frame = await classify(body) if body.strip() else None
         refusal = _refused_session(found, frame, body, session, out.id)
+        if refusal is not None and waiter is not None and not isinstance(refusal, SessionLost):
+            waiter.fail(refusal)  # first, so that the body's own error does not end the call with less
         if frame is not None and frame.kind != frames.NOISE:
             _, event = self.link.received(body, eol="none", http=found.seq, frame=frame)
             if not isinstance(refusal, SessionLost):

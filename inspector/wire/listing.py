@@ -5,10 +5,10 @@ Source: MCP 2026-07-28 server/utilities/pagination: a missing nextCursor ends th
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from anyio.lowlevel import checkpoint
 
 from inspector.errors import LoupeError
 from inspector.wire.connection import Connection
@@ -22,6 +22,8 @@ METHODS = {
 }
 KEYS = {"tools": "tools", "prompts": "prompts", "resources": "resources", "templates": "resourceTemplates"}
 PAGE_CAP = 1000
+LET_GO = 40
+"""Items freed between two pauses."""
 
 
 @dataclass(slots=True)
@@ -42,14 +44,21 @@ class Walk:
     error: LoupeError | None = None
 
 
-async def walk(
-    connection: Connection,
-    what: str,
-    cause: str,
-    *,
-    timeout: float | None = None,
-    on_page: Callable[[int], None] = lambda _n: None,
-) -> Walk:
+async def walk(connection: Connection, what: str, cause: str) -> Walk:
+    """`walk_whole`, with the parsed items let go: the raw answers say it all, and are what gets measured.
+
+    In steps, because freeing thousands of objects at once holds the loop as parsing them would.
+    """
+    found = await walk_whole(connection, what, cause)
+    for page in found.pages:
+        items = page.reply.result.get(KEYS[what])
+        while isinstance(items, list) and items:
+            del items[-LET_GO:]
+            await checkpoint()
+    return found
+
+
+async def walk_whole(connection: Connection, what: str, cause: str) -> Walk:
     """List `what` (tools, prompts, resources, templates) page by page.
 
     A cursor or a page that repeats, and more than PAGE_CAP pages, stop it (field reports E1, E2); an error on a
@@ -58,43 +67,36 @@ async def walk(
     found = Walk(what)
     cursor: str | None = None
     asked: set[str] = set()
-    seen: set[bytes] = set()
     while True:
         params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         try:
-            reply = await connection.request(METHODS[what], params, cause=cause, timeout=timeout)
+            reply = await connection.request(METHODS[what], params, cause=cause)
         except LoupeError as problem:
             if not found.pages:
                 raise
             found.error, found.problem = problem, f"Page {len(found.pages) + 1} failed: {problem.message}"
             return found
         found.pages.append(ListedPage(cursor, reply))
-        on_page(len(found.pages))
         cursor = reply.result.get("nextCursor")
         if cursor is None:
             return found
-        found.problem = _stuck(found, cursor, asked, seen)
+        found.problem = _stuck(found, cursor, asked)
         if found.problem:
-            pair = reply.seq
-            connection.link.anomaly(
-                "paging", found.problem, pair=pair, remedy="Return no nextCursor on the last page"
-            )
+            remedy = "Return no nextCursor on the last page"
+            connection.link.anomaly("paging", found.problem, pair=reply.seq, remedy=remedy)
             return found
 
 
-def _stuck(found: Walk, cursor: Any, asked: set[str], seen: set[bytes]) -> str:
+def _stuck(found: Walk, cursor: Any, asked: set[str]) -> str:
     """Why following `cursor` would never end, or an empty string."""
     if not isinstance(cursor, str):
         return f"nextCursor is {type(cursor).__name__}, not a string; the list stops here"
     if cursor in asked:
         return f"The server sent the cursor {cursor!r} twice; the list stops here"
     asked.add(cursor)
-    reply = found.pages[-1].reply
-    items = repr(reply.result.get(KEYS[found.what]))
-    digest = hashlib.sha256(items.encode("utf-8", "surrogatepass")).digest()
-    if items != "[]" and digest in seen:
+    *earlier, items = (page.reply.result.get(KEYS[found.what]) for page in found.pages)
+    if items and items in earlier:
         return "A page repeated an earlier one: the server seems to ignore the cursor; the list stops here"
-    seen.add(digest)
     if len(found.pages) >= PAGE_CAP:
         return f"More than {PAGE_CAP} pages; the list stops here"
     return ""

@@ -18,6 +18,7 @@ from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
 from inspector.wire.events import Event
 from inspector.wire.link import LINE_CAP, Link, Outgoing
 from inspector.wire.process import ServerProcess
+from inspector.wire.reading import classify
 
 CHUNK = 64 * 1024
 STDERR_CHUNK = 64 * 1024
@@ -42,7 +43,8 @@ class StdioTransport:
         self._closing = False
         self._readers = 0
         self._read_out = anyio.Event()
-        self._splitter = LineSplitter(self._line, self._cut)
+        self._arrived: list[tuple[bytes, str | int]] = []
+        self._splitter = LineSplitter(self._keep, self._keep)
         self._read_err = anyio.Event()
 
     async def start(
@@ -107,18 +109,30 @@ class StdioTransport:
         try:
             async for chunk in self.server.process.stdout:
                 splitter.feed(chunk)
+                await self._take_arrived()
                 while self.link.journal.pressure():
                     await anyio.sleep(0.005)
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         splitter.finish()
+        await self._take_arrived()
         self._read_out.set()
 
-    def _line(self, raw: bytes, eol: str) -> None:
-        if not raw.strip():
-            self.link.stats.blank_lines += 1
-            return
-        self.dispatcher.received(*self.link.received(raw, eol=eol))
+    def _keep(self, raw: bytes, what: str | int) -> None:
+        """A line with its ending, or the head of one that is too long with its size."""
+        self._arrived.append((raw, what))
+
+    async def _take_arrived(self) -> None:
+        """Record and route the lines that became whole, in order."""
+        arrived, self._arrived = self._arrived, []
+        for raw, what in arrived:
+            if isinstance(what, int):
+                self._cut(raw, what)
+            elif not raw.strip():
+                self.link.stats.blank_lines += 1
+            else:
+                frame = await classify(raw)
+                self.dispatcher.received(*self.link.received(raw, eol=what, frame=frame))
 
     def _cut(self, head: bytes, full_bytes: int) -> None:
         why = f"one line of more than {LINE_CAP:,} bytes"

@@ -1,0 +1,66 @@
+"""Parsing in steps gives the frame that parsing at once gives, whatever the bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.protocol import frames
+from inspector.protocol.frames import Frame
+from inspector.protocol.steps import STEP, classify_in_steps
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def run(steps: Generator[None, None, Frame]) -> tuple[Frame, int]:
+    """The frame, and how often it paused."""
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return done.value, pauses
+        pauses += 1
+
+
+@given(VALUES, st.sampled_from([None, 1, 4]), st.booleans())
+def test_a_result_is_the_same_frame_either_way(value: object, indent: int | None, escaped: bool) -> None:
+    frame = {"jsonrpc": "2.0", "id": 7, "result": {"tools": [value, value], "nextCursor": "x"}}
+    raw = json.dumps(frame, indent=indent, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
+    assert run(classify_in_steps(raw))[0] == frames.classify(raw)
+
+
+@given(VALUES, st.integers(0, 200))
+def test_a_cut_frame_is_the_same_fault_either_way(value: object, at: int) -> None:
+    raw = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"tools": [value]}}).encode()[:at]
+    assert run(classify_in_steps(raw))[0] == frames.classify(raw)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"", b" ", b"{", b"[]", b"{}", b"[1,]", b'{"a":1,}', b'{"jsonrpc":"2.0","id":1,"result":{"x":NaN}}',
+        b'{"jsonrpc":"2.0","id":1,"result":{}} x', b'{"jsonrpc":"2.0","id":1,"result":{}}\n', b"\xff", b'"x"', b"7",
+        b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"result":{}}', b'{"id":1,"id":2,"jsonrpc":"2.0","result":{}}',
+        b'[{"jsonrpc":"2.0","id":1,"result":{}}]', b'{1:2}', b'{"a" 1}', b'{"a":}', b"[" * 5000,
+        b'{"jsonrpc":"2.0","id":1,"result":{"a":[' + b"[" * 100_000,
+    ],
+)  # fmt: skip
+def test_what_is_odd_is_judged_the_same_way(raw: bytes) -> None:
+    assert run(classify_in_steps(raw))[0] == frames.classify(raw)
+
+
+def test_a_large_list_pauses_about_every_step() -> None:
+    tools = [{"name": f"tool {n}", "description": "x" * 1000} for n in range(500)]
+    raw = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"tools": tools}}).encode()
+    frame, pauses = run(classify_in_steps(raw))
+    assert frame.value["result"]["tools"] == tools
+    assert len(raw) / STEP / 2 < pauses <= len(raw) / STEP + 1
