@@ -85,7 +85,8 @@ def faults() -> list[str]:
 class Soak:
     """One console under load."""
 
-    def __init__(self, console: Console, keys: list[str], seed: int) -> None:
+    def __init__(self, console: Console, keys: list[str], seed: int, pause_s: float) -> None:
+        self.pause_s = pause_s
         self.console = console
         self.keys = keys
         self.tally = Tally()
@@ -105,7 +106,7 @@ class Soak:
                 self._reconnect(key)
                 continue
             self._call(key, n, chance)
-            self.stop.wait(chance.uniform(0.05, 0.4))
+            self.stop.wait(chance.uniform(0.5, 1.5) * self.pause_s)
 
     def _reconnect(self, key: str) -> None:
         try:
@@ -158,15 +159,15 @@ def sample(me: psutil.Process) -> dict[str, float]:
     }
 
 
-def run(minutes: float, connections: int, seed: int) -> dict[str, object]:
+def run(minutes: float, connections: int, seed: int, pause_s: float, kill_s: float) -> dict[str, object]:
     me = psutil.Process()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with Console(Paths.locate(folder / "data")) as console:
             keys = [console.servers_file.add(spec) for spec in specs(connections, folder)]
-            soak = Soak(console, keys, seed)
+            soak = Soak(console, keys, seed, pause_s)
             threads = [threading.Thread(target=soak.drive, args=(n,)) for n in range(connections)]
-            threads.append(threading.Thread(target=soak.kill_some, args=(5.0,)))
+            threads.append(threading.Thread(target=soak.kill_some, args=(kill_s,)))
             for thread in threads:
                 thread.start()
             samples = watch(me, minutes, soak)
@@ -236,11 +237,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--connections", type=int, default=24)
     parser.add_argument("--kills", type=int, default=100, help="kill -9 of the console, afterwards")
+    parser.add_argument("--pause", type=float, default=0.5, help="mean seconds between calls of a connection")
+    parser.add_argument("--kill-every", type=float, default=5, help="seconds between kills of a server")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     found: dict[str, object] = {}
     if given.minutes:
-        found["soak"] = run(given.minutes, given.connections, given.seed)
+        found["soak"] = run(given.minutes, given.connections, given.seed, given.pause, given.kill_every)
     if given.kills:
         found["kills"] = kills(given.kills, given.seed)
     print(json.dumps(found, indent=2))

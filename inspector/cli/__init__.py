@@ -20,6 +20,10 @@ COMMANDS = {
     "compare": ("inspector.cli.compare", "compare_"),
     "lock": ("inspector.cli.lock", "lock"),
     "check": ("inspector.cli.lock", "check_"),
+    "simulate": ("inspector.cli.simulate", "simulate"),
+    "evaluate": ("inspector.cli.evaluate", "evaluate_"),
+    "trace": ("inspector.cli.trace", "trace"),
+    "tap": ("inspector.cli.tap", "tap"),
     "doctor": ("inspector.cli.doctor", "doctor"),
     "demo": ("inspector.cli.demo", "demo"),
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from inspector.cli import sentence
 from inspector.cli.listing import printable
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
 from inspector.console import outcome
@@ -26,6 +27,11 @@ def call(words: tuple[str, ...], arguments: str, **options: Any) -> int:
     """Call one tool."""
     if not words:
         raise UsageError("Which tool?", "Write: mcp-loupe call TARGET TOOL --args '{…}'")
+    if len(words) == 1 and "argv" not in click.get_current_context().meta:
+        raise UsageError(
+            f"Only “{words[0]}” was given; a call needs a server and a tool",
+            "Write: mcp-loupe call TARGET TOOL --args '{…}', or call TOOL -- CMD…",
+        )
     text = read_arguments(arguments)
     spec = spec_of(words[:-1], options)
     with connected(spec, options) as connection:
@@ -95,7 +101,10 @@ def show(found: Outcome) -> None:
         error = found.error
         for line in error.facts.get("stderr") or []:
             print(f"  stderr: {printable(line)}", file=sys.stderr)
-        print(f"{printable(error.message)}. {error.remedy}".strip(), file=sys.stderr)
+        print(
+            " ".join(sentence(printable(text)) for text in (error.message, error.remedy) if text),
+            file=sys.stderr,
+        )
         return
     result = found.result or {}
     for item in result.get("content") or []:
@@ -107,3 +116,8 @@ def show(found: Outcome) -> None:
         print(json.dumps(result["structuredContent"], ensure_ascii=False, indent=2))
     verdict = f", output {found.output.verdict}" if found.output is not None else ""
     print(f"{found.what} in {found.ms:.1f} ms{verdict}", file=sys.stderr)
+    for problem in found.output.errors if found.output is not None else ():
+        print(
+            f"  outputSchema: {printable(problem.path) or 'the whole'}: {printable(problem.message)}",
+            file=sys.stderr,
+        )

@@ -29,9 +29,9 @@ def doctor(words: tuple[str, ...], probe: bool, **options: Any) -> int:
         if not options["as_json"]:
             mark, colour = MARKS[step.ok]
             shown = f"\x1b[{colour}m{mark}\x1b[0m" if colours() else mark
-            print(f"{shown} {step.name:<16} {printable(step.evidence)}", flush=True)
+            print(f"{shown} {step.name:<26} {printable(step.evidence)}", flush=True)
             if step.remedy:
-                print(f"     {'':<16} → {printable(step.remedy)}", flush=True)
+                print(f"     {'':<26} → {printable(step.remedy)}", flush=True)
     ok = all(step.ok is not False for step in steps)
     if options["as_json"]:
         document = {"schema": "mcp-loupe/doctor/1", "ok": ok, "steps": [step.as_json() for step in steps]}

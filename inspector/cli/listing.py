@@ -49,7 +49,7 @@ def list_(words: tuple[str, ...], everything: bool, silent: bool, **options: Any
     if options["as_json"]:
         print(json.dumps(document, ensure_ascii=False))
     else:
-        show(document)
+        show(document, list(connection.link.noise_heads))
 
 
 def _list(connection: Connection, what: str) -> Snapshot:
@@ -129,31 +129,48 @@ def freshness_of(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def show(document: dict[str, Any]) -> None:
-    """The same for people: totals first, then the tools by weight."""
+def show(document: dict[str, Any], noise: list[str]) -> None:
+    """The same for people: totals first, then the tools by weight. noise: what stdout said first that is no frame."""
     server = document["server"] or {}
     totals = document["totals"]
-    tokens = totals["tokens"]["o200k_base"]
     name = f"{server.get('name', 'unnamed server')} {server.get('version', '')}".strip()
-    print(f"{name} · {document['era']} {document['protocol_version']} · {document['transport']}")
+    print(f"{printable(name)} · {document['era']} {document['protocol_version']} · {document['transport']}")
     pages = document["pages"]
     print(
-        f"{totals['tools']:,} tools in {len(pages)} page{'s' if len(pages) != 1 else ''}, {totals['wire_bytes']:,} B on"
-        f" the wire, {totals['definition_bytes']:,} B of definitions, {tokens['definitions']:,} tokens (o200k_base)"
+        f"{many(totals['tools'], 'tool')} in {many(len(pages), 'page')}, {totals['wire_bytes']:,} B on the wire,"
+        f" {totals['definition_bytes']:,} B of definitions"
     )
-    first = pages[0]
-    hints = ", ".join(
-        f"{key} {first[key]!r}" if key in first else f"{key} absent" for key in ("ttl_ms", "cache_scope")
-    )
-    print(f"{hints}: {document['freshness']['why']}")
+    print(tokens_line(totals["tokens"]["o200k_base"]))
+    print(f"Hints as sent: {hints_line(pages[0])}: {document['freshness']['why']}")
     if document["noise"]:
-        print(f"{document['noise']} lines on stdout were no JSON-RPC frames")
+        print(
+            f"{many(document['noise'], 'line')} on stdout were no JSON-RPC frames, first “{printable(noise[0])}”:"
+        )
+        print("  print to stderr instead; stdout belongs to the protocol")
     if "findings" in document:
         print(summary(document["findings"]))
     print()
     for tool in sorted(document["tools"], key=lambda tool: -tool["definition_bytes"]):
         count = tool["tokens"]["o200k_base"]["definition"]
         print(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}")
+
+
+def many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def tokens_line(tokens: dict[str, Any]) -> str:
+    """Both counts, each named: the whole definitions, and what a provider is sent of them."""
+    sent = tokens.get("rendered", {}).get("anthropic")
+    rendered = f"; {sent:,} as Anthropic is sent them" if sent is not None else ""
+    return f"{tokens['definitions']:,} tokens (o200k_base) of whole definitions{rendered}"
+
+
+def hints_line(page: dict[str, Any]) -> str:
+    names = {"ttl_ms": "ttlMs", "cache_scope": "cacheScope"}
+    return ", ".join(
+        f"{name} {json.dumps(page[key])}" if key in page else f"{name} absent" for key, name in names.items()
+    )
 
 
 def summary(findings: list[dict[str, Any]]) -> str:

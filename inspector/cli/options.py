@@ -55,8 +55,10 @@ def target_options(command: F) -> F:
             click.option(
                 "--config", multiple=True, type=click.Path(path_type=Path), help="Look names up in this file."
             ),
-            click.option("--record", type=click.Path(path_type=Path), help="Write the trace as it happens."),
-            click.option("--no-redact", is_flag=True, help="Record secrets as they are (needed for now)."),
+            click.option(
+                "--record", type=click.Path(path_type=Path), help="Write the trace as it happens, redacted."
+            ),
+            click.option("--no-redact", is_flag=True, help="Record secrets as they are."),
             click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout."),
             click.option("--data-dir", type=click.Path(path_type=Path), help="Where Loupe keeps its files."),
         ]
@@ -138,13 +140,8 @@ def connected(spec: ServerSpec, options: dict[str, Any]) -> Iterator[Connection]
     from inspector.console.direct import direct
 
     record: Path | None = options["record"]
-    if record is not None and not options["no_redact"]:
-        raise UsageError(
-            "Redaction is not built yet, so --record writes secrets as they are",
-            "Add --no-redact if that is acceptable for this file",
-        )
     paths = Paths.locate(options["data_dir"])
-    with direct(spec, paths, record=record) as connection:
+    with direct(spec, paths, record=record, redact=not options["no_redact"]) as connection:
         yield connection
 
 

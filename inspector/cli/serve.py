@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -127,9 +128,19 @@ def announce(url: str, *, as_json: bool, browser: bool) -> None:
         print(json.dumps({"url": url, "pid": os.getpid()}), flush=True)
     else:
         print(f"Loupe is at {url}", flush=True)
-        print("The link works once; mcp-loupe url prints another. Stop with Ctrl-C.", file=sys.stderr)
+        print(f"The link works once; {own_command()} url prints another. Stop with Ctrl-C.", file=sys.stderr)
     if browser and sys.stdout.isatty():
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
+
+
+def own_command() -> str:
+    """How to run this program again from where the person is."""
+    if shutil.which("mcp-loupe"):
+        return "mcp-loupe"
+    beside = Path(sys.executable).with_name("mcp-loupe")
+    if not beside.exists():
+        return f"{sys.executable} -m inspector"
+    return str(beside.relative_to(Path.cwd())) if beside.is_relative_to(Path.cwd()) else str(beside)
 
 
 def stop_on_signals(stop: Any) -> None:

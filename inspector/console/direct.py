@@ -18,15 +18,24 @@ from inspector.wire.events import Journal
 
 
 @contextmanager
-def direct(spec: ServerSpec, paths: Paths, *, record: Path | None = None) -> Iterator[Connection]:
-    """Open `spec`, yield the connection, close it with its process; with `record`, write the trace as it happens."""
+def direct(
+    spec: ServerSpec, paths: Paths, *, record: Path | None = None, redact: bool = True
+) -> Iterator[Connection]:
+    """Open `spec`, yield the connection, close it with its process.
+
+    record: write the trace there as it happens, without secrets unless `redact` is false.
+    """
     gc.set_threshold(200_000, 50, 1000)
     journal = Journal()
     with ExitStack() as stack:
         if record is not None:
+            from inspector.console.redacting import redactor_for
             from inspector.trace.file import TraceFileWriter
 
-            writer = TraceFileWriter(record, journal, title=spec.name, note="", tool_version=__version__)
+            writer = TraceFileWriter(
+                record, journal, title=spec.name, note="", tool_version=__version__,
+                redaction=redactor_for(spec) if redact else None,
+            )  # fmt: skip
             stack.callback(writer.close)
         portal = stack.enter_context(start_blocking_portal(name="mcp-loop"))
         connection = Connection(spec, journal, portal, Children(paths.children))

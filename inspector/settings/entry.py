@@ -97,7 +97,8 @@ def _transport(name: str, entry: dict[str, Any], url_key: str | None) -> str:
     if has_command and url_key is not None:
         raise _refused(name, f"it has both `command` and `{url_key}`: remove one, or say which with `type`")
     if not has_command and url_key is None:
-        raise _refused(name, "it has neither `command` nor `url`")
+        has = ", ".join(f"`{shown(key)}`" for key in list(entry)[:6]) or "nothing"
+        raise _refused(name, f"it has neither `command` nor `url`; what it has is {has}")
     return STDIO if has_command else STREAMABLE_HTTP
 
 

@@ -75,11 +75,11 @@ def event_line(event: Event, redaction: Redaction | None = None) -> bytes:
             fields["sha256"] = hashlib.sha256(event.raw).hexdigest()
         if event.t == "rpc":
             fields["bytes"] = len(event.raw)
-    return _encode(fields if redaction is None else redaction.apply(fields))
+    return encode(fields if redaction is None else redaction.apply(fields))
 
 
 def _too_long(raw: bytes, fields: dict[str, Any]) -> bool:
-    return len(raw) > LINE_BYTES or len(_encode(fields)) > LINE_BYTES
+    return len(raw) > LINE_BYTES or len(encode(fields)) > LINE_BYTES
 
 
 def _raw_fields(t: str, raw: bytes) -> dict[str, Any]:
@@ -101,12 +101,15 @@ def _head(raw: bytes) -> bytes:
     return raw[:end]
 
 
-def _encode(fields: dict[str, Any]) -> bytes:
+_LINE_TEXT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+
+
+def encode(fields: dict[str, Any]) -> bytes:
     """Strict JSON and LF. Lone surrogates stay as escapes; what JSON has no number for becomes its name."""
     try:
-        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        text = _LINE_TEXT(fields)
     except ValueError:
-        return _encode(_finite(fields))
+        return encode(_finite(fields))
     try:
         return text.encode("utf-8") + b"\n"
     except UnicodeEncodeError:
@@ -153,10 +156,10 @@ class TraceFileWriter:
         self._accepted = self._events = self._last_seq = 0
         self._digest = hashlib.sha256()
         try:
-            self._file = _create(path)
+            self._file = create(path)
         except OSError as problem:
-            raise _cannot_write(path, problem) from problem
-        header = _encode(_header(journal, title, note, redaction, tool_version))
+            raise cannot_write(path, problem) from problem
+        header = encode(_header(journal, title, note, redaction, tool_version))
         self._thread = threading.Thread(target=self._run, args=(header,), name="trace-file", daemon=True)
         self._thread.start()
         journal.sinks = [*journal.sinks, self.sink]
@@ -196,7 +199,7 @@ class TraceFileWriter:
                     self._file.flush()  # whole lines are on disk when we are killed
                 self._write(self._trailer())
         except OSError as problem:
-            self.failed = _cannot_write(self.path, problem).message
+            self.failed = cannot_write(self.path, problem).message
         except Exception as problem:  # noqa: BLE001 - a dead thread would lose events unseen
             self.failed = (
                 f"The trace file {self.path} could not be written ({type(problem).__name__}: {problem})."
@@ -221,7 +224,7 @@ class TraceFileWriter:
 
     def _trailer(self) -> bytes:
         hidden = self._redaction
-        return _encode(
+        return encode(
             {
                 "t": "end",
                 "events": self._events,
@@ -236,6 +239,9 @@ class TraceFileWriter:
 def _header(
     journal: Journal, title: str, note: str, redaction: Redaction | None, tool_version: str
 ) -> dict[str, Any]:
+    said: dict[str, Any] = {"title": title, "note": note}
+    if redaction is not None:
+        said = redaction.apply(said)
     return {
         "t": "header",
         "format": FORMAT,
@@ -243,14 +249,14 @@ def _header(
         "minor": MINOR,
         "tool": {"name": "mcp-loupe", "version": tool_version},
         "created": rfc3339(time.time_ns() // 1000),
-        "title": title,
-        "note": note,
+        "title": said["title"],
+        "note": said["note"],
         "clock": {"wall0": rfc3339(journal.wall0_us), "mono_unit": "us"},
         "redaction": redaction.header() if redaction else None,
     }
 
 
-def _create(path: Path) -> IO[bytes]:
+def create(path: Path) -> IO[bytes]:
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     file = os.fdopen(opened, "wb")
     if path.suffix != ".gz":
@@ -270,7 +276,7 @@ class _Gzip(gzip.GzipFile):
                 file.close()
 
 
-def _cannot_write(path: Path, problem: OSError) -> FileError:
+def cannot_write(path: Path, problem: OSError) -> FileError:
     if isinstance(problem, FileExistsError):
         return FileError(f"{path} exists already.", "Choose another name, or remove that file.")
     return FileError(

@@ -18,6 +18,7 @@ from inspector.protocol.frames import Frame
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal, id_text
 
 STDERR_KEPT = 200
+NOISE_KEPT = 5
 OPENING = ("probe", "handshake")
 """Causes of the first requests, whose round trips hold the start of the process and say nothing of the server."""
 LINE_CAP = 64 * 1024 * 1024
@@ -102,6 +103,7 @@ class Link:
         self.c = c
         self.stats = Stats()
         self.stderr: deque[str] = deque(maxlen=STDERR_KEPT)
+        self.noise_heads: deque[str] = deque(maxlen=NOISE_KEPT)
 
     def emit(self, t: str, dir: str = LOCAL, *, raw: bytes | None = None, **body: Any) -> int:
         """Record a non-rpc event; `cause` and `op` among the fields go to their own columns."""
@@ -164,6 +166,8 @@ class Link:
     def noise(self, raw: bytes, why: str, *, eol: str = "lf", http: int | None = None, **extra: Any) -> Event:
         """Record stdout bytes (or an HTTP payload) that are no frame."""
         self.stats.noise += 1
+        if len(self.noise_heads) < NOISE_KEPT:
+            self.noise_heads.append(raw[:200].decode("utf-8", "backslashreplace"))
         event = Event("noise", self.c, S2C, raw=raw)
         event.body = {"why": why, "eol": eol, **extra}
         if http is not None:

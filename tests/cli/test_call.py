@@ -82,11 +82,14 @@ def test_arguments_that_are_no_json_object_are_refused_before_anything_is_spawne
     assert not marker.exists()
 
 
-def test_recording_without_redaction_needs_an_explicit_yes(tmp_path: Path) -> None:
-    ran = loupe(tmp_path, "list", "demo:flat", "--record", str(tmp_path / "x.jsonl"))
-    assert ran.code == 2
-    assert "--no-redact" in ran.err
-    assert not (tmp_path / "x.jsonl").exists()
+def test_a_recording_is_redacted_unless_told(tmp_path: Path) -> None:
+    trace = tmp_path / "x.jsonl"
+    words = ["call", "demo:chaos", "ok_tool", "--args", '{"password": "hunter2-x"}', "--record", str(trace)]
+    loupe(tmp_path, *words)
+    assert "hunter2-x" not in trace.read_text()
+    trace.unlink()
+    loupe(tmp_path, *words, "--no-redact")
+    assert "hunter2-x" in trace.read_text()
 
 
 def test_a_recording_holds_every_frame_and_its_own_checksum(tmp_path: Path) -> None:

@@ -95,9 +95,11 @@ def test_all_lists_have_the_same_shape(tmp_path: Path) -> None:
 
 def test_the_human_output_names_the_server_the_total_and_each_tool(tmp_path: Path) -> None:
     ran = loupe(tmp_path, "list", "demo:flat")
-    first, second, *_ = ran.out.splitlines()
+    first, second, third, fourth, *_ = ran.out.splitlines()
     assert first == "marlow-flat 0.1.0 · modern 2026-07-28 · stdio"
-    assert second.startswith("50 tools in 1 page, 20,841 B on the wire")
+    assert second == "50 tools in 1 page, 20,841 B on the wire, 20,600 B of definitions"
+    assert third == "4,844 tokens (o200k_base) of whole definitions; 3,638 as Anthropic is sent them"
+    assert fourth.startswith('Hints as sent: ttlMs 0, cacheScope "private": ')
     assert "search_knowledge_base" in ran.out
 
 

@@ -1,0 +1,52 @@
+"""The redaction of a recording: the default rules and what we ourselves passed to the server. Any thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from inspector.catalog.snapshot import read_pages
+from inspector.settings.spec import ServerSpec
+from inspector.trace.redact import Redactor, Rules
+from inspector.trace.redact.names import secret_name
+
+
+def redactor_for(*specs: ServerSpec, rules: Rules | None = None, **options: Any) -> Redactor:
+    """A redactor for one file. options: those of `Redactor`."""
+    these = Rules.default(passed_to(specs)) if rules is None else rules
+    return Redactor(these, digests=digests, **options)
+
+
+def passed_to(specs: Iterable[ServerSpec]) -> Iterator[str]:
+    """Values we gave these servers that may be secrets: environment, headers, parts of the URL, flags."""
+    for spec in specs:
+        yield from spec.env.values()
+        yield from spec.headers.values()
+        for name, value in zip(spec.argv, spec.argv[1:], strict=False):
+            if name.startswith("-") and secret_name(name):
+                yield value
+        for word in spec.argv:
+            name, equals, value = word.partition("=")
+            if equals and secret_name(name):
+                yield value
+        if spec.url is not None:
+            yield from _in_url(spec.url)
+
+
+def _in_url(url: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return
+    for _, value in parse_qsl(parts.query):
+        yield value
+    for part in (parts.username, parts.password):
+        if part:
+            yield unquote(part)
+
+
+def digests(what: str, raws: list[bytes]) -> tuple[str, str]:
+    """(sha256, order_sha256) of a list as these pages hold it."""
+    listing = read_pages(what, raws)
+    return listing.sha256, listing.order_sha256
