@@ -56,6 +56,38 @@ class Verdict:
     why: str = ""
 
 
+_LINEAR: Final = frozenset(
+    {
+        "$schema", "$id", "$comment", "type", "title", "description", "default", "examples", "deprecated", "readOnly",
+        "writeOnly", "format", "enum", "const", "properties", "required", "additionalProperties", "items",
+        "prefixItems", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength",
+        "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "anyOf", "oneOf", "allOf",
+    }
+)  # fmt: skip
+"""Keywords whose cost is at most the schema's size times the value's; a keyword outside needs a deadline."""
+_NESTED: Final = ("additionalProperties", "items")
+_LISTS: Final = ("anyOf", "oneOf", "allOf", "prefixItems")
+_LINEAR_NODES: Final = 500
+
+
+def is_linear(schema: Any) -> bool:
+    """Whether checking against `schema` cannot take long: no pattern, no reference, no pairwise comparison."""
+    waiting, seen = [schema], 0
+    while waiting:
+        node = waiting.pop()
+        seen += 1
+        if isinstance(node, bool):
+            continue
+        if not isinstance(node, dict) or seen > _LINEAR_NODES or not node.keys() <= _LINEAR:
+            return False
+        properties = node.get("properties", {})
+        if not isinstance(properties, dict):
+            return False
+        waiting += [*properties.values(), *(node[key] for key in _NESTED if key in node)]
+        waiting += [each for key in _LISTS if isinstance(node.get(key), list) for each in node[key]]
+    return True
+
+
 def validate(schema: Any, arguments: Any) -> list[FieldError]:
     """What is wrong with parsed arguments; one error at the root when the schema itself cannot be used."""
     found = judge(schema, arguments)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Any
 
 import click
 
 from inspector.cli import sentence
-from inspector.cli.listing import printable
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
+from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console import outcome
-from inspector.console.calls import call_headers, read_arguments
+from inspector.console.calls import call_headers, judged, read_arguments
+from inspector.console.checking import CHECK_S, Checker
 from inspector.console.outcome import Outcome
+from inspector.console.worker import Worker
 from inspector.errors import LoupeError, UsageError
 from inspector.wire.connection import Connection
 from inspector.wire.listing import walk_whole
@@ -37,7 +37,7 @@ def call(words: tuple[str, ...], arguments: str, **options: Any) -> int:
     with connected(spec, options) as connection:
         found = run(connection, words[-1], text, options["timeout"])
     if options["as_json"]:
-        print(json.dumps(document_of(found), ensure_ascii=False))
+        print_document(document_of(found))
     else:
         show(found)
     return found.exit_code
@@ -59,13 +59,15 @@ def run(connection: Connection, tool: str, arguments: str, timeout: float | None
         reply = connection.ask("tools/call", params, timeout=limit, headers=headers, on_progress=progressed)
     except LoupeError as problem:
         return outcome.of_error(problem, era)
-    return outcome.of_reply(reply, definition)
+    checker = Checker(Worker(connection.portal))
+    verdict = connection.run(judged, checker, definition, reply, timeout=4 * CHECK_S)
+    return outcome.of_reply(reply, verdict)
 
 
 def progressed(params: dict[str, Any]) -> None:
-    total = f"/{params['total']}" if "total" in params else ""
+    total = f"/{printable(str(params['total']))}" if "total" in params else ""
     text = printable(str(params.get("message", "")))
-    print(f"progress {params.get('progress')}{total} {text}".rstrip(), file=sys.stderr)
+    warn(f"progress {printable(str(params.get('progress')))}{total} {text}".rstrip())
 
 
 def document_of(found: Outcome) -> dict[str, Any]:
@@ -100,24 +102,18 @@ def show(found: Outcome) -> None:
     if found.error is not None:
         error = found.error
         for line in error.facts.get("stderr") or []:
-            print(f"  stderr: {printable(line)}", file=sys.stderr)
-        print(
-            " ".join(sentence(printable(text)) for text in (error.message, error.remedy) if text),
-            file=sys.stderr,
-        )
+            warn(f"  stderr: {printable(line)}")
+        warn(" ".join(sentence(printable(text)) for text in (error.message, error.remedy) if text))
         return
     result = found.result or {}
     for item in result.get("content") or []:
         if isinstance(item, dict) and item.get("type") == "text" and isinstance(item.get("text"), str):
-            print("\n".join(printable(line) for line in item["text"].split("\n")))
+            say("\n".join(printable(line) for line in item["text"].split("\n")))
         else:
-            print(json.dumps(item, ensure_ascii=False))
+            print_document(item)
     if "structuredContent" in result and not result.get("content"):
-        print(json.dumps(result["structuredContent"], ensure_ascii=False, indent=2))
+        print_document(result["structuredContent"], indent=2)
     verdict = f", output {found.output.verdict}" if found.output is not None else ""
-    print(f"{found.what} in {found.ms:.1f} ms{verdict}", file=sys.stderr)
+    warn(f"{found.what} in {found.ms:.1f} ms{verdict}")
     for problem in found.output.errors if found.output is not None else ():
-        print(
-            f"  outputSchema: {printable(problem.path) or 'the whole'}: {printable(problem.message)}",
-            file=sys.stderr,
-        )
+        warn(f"  outputSchema: {printable(problem.path) or 'the whole'}: {printable(problem.message)}")

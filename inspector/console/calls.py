@@ -18,13 +18,15 @@ from typing import Any
 import anyio
 
 from inspector.catalog import jsontext
+from inspector.catalog.validation import Verdict
 from inspector.console import outcome
+from inspector.console.checking import Checker
 from inspector.console.outcome import Outcome
 from inspector.errors import Cancelled, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
 from inspector.wire.connection import Connection
-from inspector.wire.dispatcher import RawJson
+from inspector.wire.dispatcher import RawJson, Reply
 from inspector.wire.http import HttpTransport
 
 KEPT = 200
@@ -115,7 +117,8 @@ def _refuse(name: str) -> Any:
 class Calls:
     """The calls of one console, the last KEPT of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, checker: Checker) -> None:
+        self._checker = checker
         self._calls: OrderedDict[str, Call] = OrderedDict()
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
@@ -177,7 +180,7 @@ class Calls:
                 reply = await connection.request(
                     "tools/call", params, timeout=timeout, op=call.id, headers=headers, on_progress=progressed
                 )
-                call.outcomes.append(outcome.of_reply(reply, definition))
+                call.outcomes.append(outcome.of_reply(reply, await judged(self._checker, definition, reply)))
             except anyio.get_cancelled_exc_class():
                 call.outcomes.append(outcome.of_error(Cancelled(""), era))
                 raise
@@ -185,6 +188,13 @@ class Calls:
                 call.outcomes.append(outcome.of_error(problem, era))
                 if call.outcomes[-1].what == outcome.TRANSPORT_FAILURE:
                     return
+
+
+async def judged(checker: Checker, definition: Mapping[str, Any], reply: Reply) -> Verdict | None:
+    """The verdict on a reply, where one is due."""
+    if not outcome.is_judged(reply.result):
+        return None
+    return await checker.output(definition, reply.result, len(reply.raw))
 
 
 def call_headers(connection: Connection, definition: Mapping[str, Any], arguments: str) -> dict[str, str]:

@@ -14,6 +14,7 @@ from anyio.from_thread import start_blocking_portal
 from inspector import __version__
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
+from inspector.console.checking import Checker
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError
 from inspector.settings.paths import Paths
@@ -81,7 +82,10 @@ class Console:
             self.servers_file = ServerList(self.paths.servers)
             self.rules_off = RulesOff(self.paths.config / "findings.json")
             self.catalogs = Catalogs(self.worker, self.recorder, self.store)
-            self.calls = Calls()
+            checks = Worker(self.portal)
+            stack.callback(checks.close)
+            self.checker = Checker(checks)
+            self.calls = Calls(self.checker)
             stack.callback(self.close_all)
             self._stack = stack.pop_all()
         return self

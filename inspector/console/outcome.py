@@ -7,8 +7,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass, field
 from typing import Any
 
-from inspector.catalog.snapshot import ABSENT
-from inspector.catalog.validation import Verdict, check_output
+from inspector.catalog.validation import Verdict
 from inspector.errors import BadReply, Cancelled, LoupeError, PeerError, TimedOut
 from inspector.protocol import codes
 from inspector.protocol.codes import ErrorEntry
@@ -65,8 +64,13 @@ class Outcome:
         return self.error.exit_code if self.error is not None else EXIT_CODES[self.what]
 
 
-def of_reply(reply: Reply, definition: Mapping[str, Any]) -> Outcome:
-    """The outcome of a call that got a result. definition: the tool as listed, {} when it was not."""
+def is_judged(result: Mapping[str, Any]) -> bool:
+    """Whether the outputSchema speaks of this result: a tool error is exempt, and a question is no output yet."""
+    return result.get("isError") is not True and result.get("resultType") != "input_required"
+
+
+def of_reply(reply: Reply, verdict: Verdict | None) -> Outcome:
+    """The outcome of a call that got a result. verdict: on its structuredContent, None where none is due."""
     result = reply.result
     if result.get("resultType") == "input_required":
         what = INPUT_REQUIRED
@@ -75,11 +79,6 @@ def of_reply(reply: Reply, definition: Mapping[str, Any]) -> Outcome:
     else:
         what = OK
     explain = codes.entry("tool-error") if what == TOOL_ERROR else None
-    verdict = None
-    if what == OK:  # a tool error is exempt from the outputSchema, and a question is no output yet
-        verdict = check_output(
-            definition.get("outputSchema", ABSENT), result.get("structuredContent", ABSENT)
-        )
     return Outcome(
         what, "peer", reply.raw, result, None, explain, verdict, reply.ms, reply.request_seq, reply.seq
     )  # fmt: skip

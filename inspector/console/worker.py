@@ -32,15 +32,19 @@ class Worker:
         """Start `work` and return its future; cancelling the future kills the process, not the console."""
 
         async def run() -> T:
-            if self._limiter is None:
-                self._limiter = anyio.CapacityLimiter(1)
-            call = partial(work, *args, **options)
-            return await anyio.to_process.run_sync(call, cancellable=True, limiter=self._limiter)
+            return await self.run(work, *args, **options)
 
         future = self._portal.start_task_soon(run)
         self._running.add(future)
         future.add_done_callback(self._running.discard)
         return future
+
+    async def run(self, work: Callable[..., T], *args: object, **options: object) -> T:
+        """The same for the loop thread; cancelling it kills the process."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(1)
+        call = partial(work, *args, **options)
+        return await anyio.to_process.run_sync(call, cancellable=True, limiter=self._limiter)
 
     def close(self) -> None:
         """Drop what still runs: a console that is being closed does not wait for a count nobody will read."""

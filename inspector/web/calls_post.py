@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from concurrent.futures import TimeoutError as TooSlow
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,9 +12,7 @@ from flask import request
 from inspector.catalog import forms
 from inspector.catalog.forms import FieldError
 from inspector.catalog.jsontext import compact_value
-from inspector.catalog.validation import validate
 from inspector.console.calls import MOST_RUNS, read_arguments
-from inspector.console.worker import CAREFUL_BYTES
 from inspector.errors import UsageError
 from inspector.web.calls_view import Arguments, form_pane, has_utf8, indented, json_pane, posted_form
 from inspector.web.frame import console
@@ -112,19 +109,10 @@ def posted_order(definition: Definition) -> Order:
 
 
 def _breaches(definition: Definition, arguments: str) -> list[FieldError]:
-    """What breaks the schema. Patterns are tried in the worker, for a hostile one runs for ever; the rest is
-    checked here, because the worker may be counting tokens for seconds."""
+    """What breaks the schema."""
     if "inputSchema" not in definition:
         return []
-    schema, value = definition["inputSchema"], json.loads(arguments)
-    if '"pattern' not in compact_value(schema) and len(arguments) < CAREFUL_BYTES:
-        return validate(schema, value)
-    future = console().worker.submit(validate, schema, value)
-    try:
-        return future.result(CHECK_S)
-    except TooSlow:
-        future.cancel()
-        return [FieldError("", f"The check against the schema took more than {CHECK_S:g} s.")]
+    return console().checker.arguments(definition["inputSchema"], json.loads(arguments), len(arguments))
 
 
 def _as_typed(definition: Definition, errors: Sequence[FieldError]) -> Arguments:

@@ -65,7 +65,7 @@ class Connection:
         self.on_change: Callable[[], None] = lambda: None
         self.on_notification: Callable[[str, Mapping[str, Any]], None] = lambda _method, _params: None
         self._opening = Opening(self.link, spec, self.dispatcher, children, self.client)
-        self._portal = portal
+        self.portal = portal
         self._server_key = server_key
         self._ready: Future[None] = Future()
         self._stop: anyio.Event | None = None
@@ -93,7 +93,7 @@ class Connection:
 
     def start(self) -> None:
         """Begin to connect and return at once; `state` tells how it went."""
-        self._actor = self._portal.start_task_soon(self._run)
+        self._actor = self.portal.start_task_soon(self._run)
 
     def submit(
         self,
@@ -113,11 +113,11 @@ class Connection:
                 method, params, timeout=timeout, cause=cause, op=op, headers=headers, on_progress=on_progress
             )
 
-        return self._portal.start_task_soon(ask)
+        return self.portal.start_task_soon(ask)
 
     def run(self, work: Callable[..., Awaitable[T]], *args: Any, timeout: float) -> T:
         """Run a coroutine function on the loop and wait for it, at most `timeout` seconds; then it is cancelled."""
-        future = self._portal.start_task_soon(work, *args)
+        future = self.portal.start_task_soon(work, *args)
         try:
             return future.result(timeout)
         except TimeoutError:
@@ -129,7 +129,7 @@ class Connection:
 
     def start_task(self, run: Callable[..., Awaitable[None]], *args: Any) -> Future[None]:
         """Run a coroutine function on the loop, for work that sends several requests; cancel by its future."""
-        return self._portal.start_task_soon(run, *args)
+        return self.portal.start_task_soon(run, *args)
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None, **options: Any) -> Reply:
         """Send a request and wait for its answer; see `submit`."""
@@ -140,7 +140,7 @@ class Connection:
         """End the connection and wait until its process is gone; bounded by the shutdown ladder."""
         if self._actor is None:
             return
-        self._portal.call(self._ask_to_stop)
+        self.portal.call(self._ask_to_stop)
         self._actor.result(4 * self.spec.timeouts.close + 2 * GRACE_S)
 
     # --- on the loop thread

@@ -19,12 +19,14 @@ from inspector.errors import BadReply, LoupeError, PeerError, TimedOut
 from inspector.protocol import frames
 from inspector.protocol.frames import Frame
 from inspector.wire.events import Event, id_text
-from inspector.wire.link import Link, Outgoing, RawJson, dumps, encode_params
+from inspector.wire.link import Link, Outgoing, RawJson, dumps, notification_text, request_text, shown
 
 FIRST_ID = 10
 """Ids count from here after the handshake, so byte counts agree between runs (docs/definitions.md)."""
 
 REMEMBERED = 512
+MOST_ANSWERS = 100
+"""Requests of the server we answer at a time: one that asks without reading must not fill our memory."""
 
 Progress = Callable[[dict[str, Any]], None]
 
@@ -93,6 +95,7 @@ class Dispatcher:
         self.may_answer = True
         """False in the modern era, where a server may ask nothing and a client must answer nothing."""
         self.spawn: Callable[..., object] | None = None
+        self._answering = 0
         self._settled: OrderedDict[str, tuple[str, int | None]] = OrderedDict()
         self._ids = itertools.count(1)
 
@@ -315,9 +318,9 @@ class Dispatcher:
             text = f"Progress came for the token {dumps(token)}, which no running request has"
             self.link.anomaly("progress-token", text, pair=event.seq)
             return
-        if isinstance(step, int | float):
+        if isinstance(step, int | float) and not isinstance(step, bool):
             if waiter.progress is not None and step <= waiter.progress:
-                text = f"Progress went from {waiter.progress:g} to {step:g}; it must rise"
+                text = f"Progress went from {shown(waiter.progress)} to {shown(step)}; it must rise"
                 self.link.anomaly("progress-order", text, pair=event.seq)
             waiter.progress = step
         if waiter.on_progress is not None:
@@ -328,7 +331,13 @@ class Dispatcher:
             text = f"The server sent a request of its own, {frame.method}; Loupe leaves it unanswered"
             remedy = "The modern era has no such requests: answer with resultType input_required instead"
             self.link.anomaly("server-request", text, pair=event.seq, remedy=remedy)
+        elif self._answering >= MOST_ANSWERS:
+            self.link.stats.unanswered += 1
+            if self.link.stats.unanswered == 1:
+                text = f"More than {MOST_ANSWERS} requests of the server wait for it to read our answers; the rest is dropped"
+                self.link.anomaly("server-request", text, pair=event.seq, remedy="Read stdin while asking")
         elif self.spawn is not None:
+            self._answering += 1
             self.spawn(self._answer, frame, event)
 
     async def _answer(self, frame: Frame, event: Event) -> None:
@@ -348,6 +357,8 @@ class Dispatcher:
             await self.transport.send(out)
         except LoupeError as problem:
             self.link.anomaly("answer-not-sent", problem.message, origin="console", pair=event.seq)
+        finally:
+            self._answering -= 1
 
     def fail_all(self, error: Callable[[], LoupeError]) -> None:
         """The connection is gone: settle everything in flight, and say of each that it was."""
@@ -375,18 +386,6 @@ def _token(params: Mapping[str, Any] | None) -> Any:
 def _with_token(params: Mapping[str, Any], token: int | str) -> dict[str, Any]:
     meta = params.get("_meta")
     return {**params, "_meta": {**(meta if isinstance(meta, Mapping) else {}), "progressToken": token}}
-
-
-def request_text(id_: int | str, method: str, params: Mapping[str, Any] | None) -> bytes:
-    """The exact bytes of a request of ours: fixed key order, compact, UTF-8."""
-    tail = f',"params":{encode_params(params)}' if params else ""
-    return f'{{"jsonrpc":"2.0","id":{dumps(id_)},"method":{dumps(method)}{tail}}}'.encode()
-
-
-def notification_text(method: str, params: Mapping[str, Any] | None) -> bytes:
-    """The exact bytes of a notification of ours."""
-    tail = f',"params":{encode_params(params)}' if params else ""
-    return f'{{"jsonrpc":"2.0","method":{dumps(method)}{tail}}}'.encode()
 
 
 __all__ = ["FIRST_ID", "Dispatcher", "Outgoing", "RawJson", "Reply", "Transport", "Waiter"]

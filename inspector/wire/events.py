@@ -55,6 +55,22 @@ def id_text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+MOST_WAITING = 10_000
+LONGEST_ID = 1000
+"""Requests remembered for pairing, and how long an id may be: a peer that asks without end must not fill memory."""
+
+
+@dataclass(slots=True, frozen=True)
+class _Asked:
+    """What pairing needs of a request; its bytes are the sinks' business."""
+
+    seq: int
+    dt_us: int
+    method: str | None
+    op: str | None
+    cause: str | None
+
+
 class Journal:
     """Gives events their dense `seq` and clock and hands them to the sinks in that order. Thread-safe.
 
@@ -71,7 +87,7 @@ class Journal:
         self._lock = threading.Lock()
         self._seq = 0
         self._connections = itertools.count(1)
-        self._waiting: dict[tuple[int, str, str], Event] = {}
+        self._waiting: dict[tuple[int, str, str], _Asked] = {}
 
     def next_connection(self) -> int:
         """A connection number never used in this journal."""
@@ -101,7 +117,11 @@ class Journal:
 
     def _pair(self, event: Event) -> None:
         if event.kind == "request":
-            self._waiting[event.c, event.dir, event.id or ""] = event
+            if len(event.id or "") <= LONGEST_ID:
+                asked = _Asked(event.seq, event.dt_us, event.method, event.op, event.cause)
+                self._waiting[event.c, event.dir, event.id or ""] = asked
+            if len(self._waiting) > MOST_WAITING:
+                del self._waiting[next(iter(self._waiting))]
         elif event.kind in ("result", "error"):
             asked_by = S2C if event.dir == C2S else C2S
             request = self._waiting.pop((event.c, asked_by, event.id or ""), None)

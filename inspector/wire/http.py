@@ -18,15 +18,17 @@ from inspector.protocol.eras import Era
 from inspector.protocol.frames import Frame
 from inspector.protocol.headers import http_headers
 from inspector.settings.spec import ServerSpec
-from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
+from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.events import Event
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
-from inspector.wire.link import Link, Outgoing
+from inspector.wire.link import Link, Outgoing, notification_text
 from inspector.wire.reading import classify
 from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 
 CLOSE_S = 2.0
 DEFAULT_RETRY_S = 1.0
+LEAST_RETRY_S = 0.5
+"""However short a `retry` the server names: it does not set our pace."""
 STREAM_TRIES = 5
 
 
@@ -265,7 +267,7 @@ class HttpTransport:
                 except LoupeError:
                     return
                 tries = 0 if self.heard > heard else tries + 1
-                await anyio.sleep(retry)
+                await anyio.sleep(max(retry, LEAST_RETRY_S))
 
     async def _listen_once(self, last_id: str | None) -> tuple[str | None, float]:
         """One GET; raises HttpFailed when the server offers no stream."""
@@ -296,7 +298,7 @@ class HttpTransport:
                 for event in splitter.feed(chunk):
                     last_id = event.id if event.id is not None else last_id
                     retry = event.retry / 1000 if event.retry is not None else retry
-                    self.heard += 1
+                    self.heard += event.data is not None
                     self._event(event, found, None)
         except SseTooLong as problem:
             raise found.too_long(str(problem)) from None

@@ -11,9 +11,9 @@ import anyio.abc
 from inspector.errors import ConnectionLost, HttpFailed, LoupeError
 from inspector.protocol import frames
 from inspector.settings.spec import ServerSpec
-from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
+from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
-from inspector.wire.link import Link, Outgoing
+from inspector.wire.link import Link, Outgoing, notification_text
 from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 
 
@@ -99,8 +99,14 @@ class SseTransport:
 
     def _named(self, endpoint: str) -> None:
         """Take the POST address; one of another origin is refused, since our headers would go there."""
-        full = urljoin(self.url, endpoint)
-        ours, theirs = urlsplit(self.url), urlsplit(full)
+        try:
+            full = urljoin(self.url, endpoint)
+            ours, theirs = urlsplit(self.url), urlsplit(full)
+        except ValueError as problem:
+            text = f"The server names an endpoint that is no URL: {problem}"
+            self._failure = HttpFailed(text, "Send a path or a URL in the endpoint event")
+            self._ready.set()
+            return
         if (ours.scheme, ours.netloc) != (theirs.scheme, theirs.netloc):
             self._failure = HttpFailed(
                 f"The server names an endpoint of another origin: {full}",

@@ -37,6 +37,7 @@ class Stats:
     blank_lines: int = 0
     stderr_lines: int = 0
     refused: int = 0
+    unanswered: int = 0
     unknown: int = 0
     duplicate: int = 0
     late: int = 0
@@ -77,6 +78,26 @@ def dumps(value: Any) -> str:
     """Compact JSON; a lone surrogate stays an escape, for it has no UTF-8 form."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text if text.isprintable() or _encodable(text) else json.dumps(value, separators=(",", ":"))
+
+
+def shown(number: float) -> str:
+    """A number of the peer's in a sentence: short, and never our own failure (10**400 has no float)."""
+    try:
+        return f"{number:g}"
+    except OverflowError:
+        return "a number beyond any float"
+
+
+def request_text(id_: int | str, method: str, params: Mapping[str, Any] | None) -> bytes:
+    """The exact bytes of a request of ours: fixed key order, compact, UTF-8."""
+    tail = f',"params":{encode_params(params)}' if params else ""
+    return f'{{"jsonrpc":"2.0","id":{dumps(id_)},"method":{dumps(method)}{tail}}}'.encode()
+
+
+def notification_text(method: str, params: Mapping[str, Any] | None) -> bytes:
+    """The exact bytes of a notification of ours."""
+    tail = f',"params":{encode_params(params)}' if params else ""
+    return f'{{"jsonrpc":"2.0","method":{dumps(method)}{tail}}}'.encode()
 
 
 def _encodable(text: str) -> bool:

@@ -14,9 +14,9 @@ from inspector.errors import ConnectionLost, LoupeError
 from inspector.protocol import frames
 from inspector.settings.spec import ServerSpec
 from inspector.wire.children import Children
-from inspector.wire.dispatcher import Dispatcher, Waiter, notification_text
+from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.events import Event
-from inspector.wire.link import LINE_CAP, Link, Outgoing
+from inspector.wire.link import LINE_CAP, Link, Outgoing, notification_text
 from inspector.wire.process import ServerProcess
 from inspector.wire.reading import classify
 

@@ -1,0 +1,179 @@
+"""Splits one direction of an HTTP/1.1 connection into heads, bodies and ends, losing no byte. Pure; any thread.
+
+Source: RFC 9112 (message framing). For a tap: every byte fed comes out again in some piece's `raw`, in order; what
+is no HTTP comes out too, as `opaque`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+HEAD_CAP: Final = 64 * 1024
+HEAD, BODY, END, OPAQUE = "head", "body", "end", "opaque"
+
+Pairs = list[list[str]]
+
+
+@dataclass(slots=True)
+class Head:
+    """A start line and its headers. parts: the start line's three words."""
+
+    parts: tuple[str, str, str]
+    headers: Pairs
+
+    def get(self, name: str) -> str:
+        """All values of a header, joined by commas; empty when it is absent."""
+        return ", ".join(value for key, value in self.headers if key.lower() == name)
+
+    @property
+    def status(self) -> int:
+        return int(self.parts[1]) if self.parts[1].isdecimal() else 0
+
+
+@dataclass(slots=True)
+class Piece:
+    """raw: bytes as they crossed. payload: what of them is body, without chunk framing. head: of a `head` piece."""
+
+    kind: str
+    raw: bytes = b""
+    payload: bytes = b""
+    head: Head | None = field(default=None)
+
+
+class Http1Splitter:
+    """Feed it what crosses; it gives the pieces. bodiless(head) tells an answer that has no body although it may
+    announce one (to HEAD, 1xx, 204, 304)."""
+
+    def __init__(self, *, requests: bool, bodiless: Callable[[Head], bool] = lambda _head: False) -> None:
+        self._requests = requests
+        self._bodiless = bodiless
+        self._held = b""
+        self._left = 0
+        self._state: Callable[[], Iterator[Piece]] = self._head
+        self._until_close = False
+
+    def feed(self, chunk: bytes) -> Iterator[Piece]:
+        """The pieces that became whole; a body's bytes come as they are, whole or not."""
+        self._held += chunk
+        progress = True
+        while progress and self._held:
+            progress = False
+            for piece in self._state():
+                progress = True
+                yield piece
+
+    def finish(self) -> Iterator[Piece]:
+        """The stream ended: the bytes still held, and the end of a body that lasts until then."""
+        if self._held:
+            yield Piece(OPAQUE, self._held)
+            self._held = b""
+        if self._until_close:
+            self._until_close = False
+            yield Piece(END)
+
+    def _take(self, size: int) -> bytes:
+        taken, self._held = self._held[:size], self._held[size:]
+        return taken
+
+    def _head(self) -> Iterator[Piece]:
+        end = self._held.find(b"\r\n\r\n")
+        if end < 0:
+            if len(self._held) > HEAD_CAP:
+                yield self._give_up()
+            return
+        head = _parsed(self._held[:end])
+        if head is None:
+            yield self._give_up()
+            return
+        yield Piece(HEAD, self._take(end + 4), head=head)
+        yield from self._framed(head)
+
+    def _framed(self, head: Head) -> Iterator[Piece]:
+        """Choose how the body ends (RFC 9112 section 6.3)."""
+        length = head.get("content-length")
+        if not self._requests and (head.status == 101 or self._bodiless(head)):
+            if head.status == 101:
+                self._state = self._opaque
+            else:
+                yield Piece(END)
+        elif "chunked" in head.get("transfer-encoding").lower():
+            self._state = self._chunk_line
+        elif length.isdecimal() and int(length):
+            self._left = int(length)
+            self._state = self._sized
+        elif length or self._requests:
+            yield Piece(END)
+        else:
+            self._until_close = True
+            self._state = self._endless
+
+    def _sized(self) -> Iterator[Piece]:
+        raw = self._take(self._left)
+        self._left -= len(raw)
+        yield Piece(BODY, raw, raw)
+        if not self._left:
+            self._state = self._head
+            yield Piece(END)
+
+    def _endless(self) -> Iterator[Piece]:
+        raw = self._take(len(self._held))
+        yield Piece(BODY, raw, raw)
+
+    def _chunk_line(self) -> Iterator[Piece]:
+        end = self._held.find(b"\n")
+        if end < 0:
+            return
+        try:
+            size = int(self._held[:end].split(b";")[0].strip(), 16)
+        except ValueError:
+            yield self._give_up()
+            return
+        yield Piece(BODY, self._take(end + 1))
+        self._left = size
+        self._state = self._chunk if size else self._trailers
+
+    def _chunk(self) -> Iterator[Piece]:
+        raw = self._take(self._left)
+        self._left -= len(raw)
+        yield Piece(BODY, raw, raw)
+        if not self._left:
+            self._state = self._after_chunk
+
+    def _after_chunk(self) -> Iterator[Piece]:
+        end = self._held.find(b"\n")
+        if end >= 0:
+            yield Piece(BODY, self._take(end + 1))
+            self._state = self._chunk_line
+
+    def _trailers(self) -> Iterator[Piece]:
+        end = self._held.find(b"\n")
+        if end < 0:
+            return
+        line = self._take(end + 1)
+        yield Piece(BODY, line)
+        if not line.strip():
+            self._state = self._head
+            yield Piece(END)
+
+    def _opaque(self) -> Iterator[Piece]:
+        yield Piece(OPAQUE, self._take(len(self._held)))
+
+    def _give_up(self) -> Piece:
+        self._state = self._opaque
+        return Piece(OPAQUE, self._take(len(self._held)))
+
+
+def _parsed(raw: bytes) -> Head | None:
+    first, *lines = raw.lstrip(b"\r\n").decode("latin-1").split("\r\n")
+    words = first.split(" ", 2)
+    if len(words) < 2 or not any(word.startswith("HTTP/1.") for word in words):
+        return None
+    headers = []
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon:
+            return None
+        headers.append([name, value.strip()])
+    return Head((words[0], words[1], words[2] if len(words) > 2 else ""), headers)
