@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Any, NoReturn
@@ -10,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from inspector import __version__
+from inspector.cli.terminal import print_document, printable, warn
 from inspector.errors import LoupeError
 
 COMMANDS = {
@@ -85,7 +85,7 @@ def _usage_remedy(problem: click.ClickException) -> str:
 def fail_with(problem: LoupeError) -> NoReturn:
     """Leave with one of our errors, its evidence (last stderr lines) first."""
     for line in problem.facts.get("stderr") or []:
-        print(f"  stderr: {line}", file=sys.stderr)
+        warn(f"  stderr: {printable(line)}")
     fail(problem.layer, problem.message, problem.remedy, problem.exit_code, problem.as_json())
 
 
@@ -93,9 +93,9 @@ def fail(
     layer: str, message: str, remedy: str, code: int, document: dict[str, Any] | None = None
 ) -> NoReturn:
     """One sentence on stderr; with --json also one document on stdout."""
-    print(" ".join(sentence(text) for text in (message, remedy) if text), file=sys.stderr)
+    warn(" ".join(sentence(printable(text)) for text in (message, remedy) if text))
     if "--json" in _before_dashes(sys.argv):
-        print(json.dumps({"error": document or {"layer": layer, "message": message, "remedy": remedy}}))
+        print_document({"error": document or {"layer": layer, "message": message, "remedy": remedy}})
     sys.stdout.flush()
     sys.exit(code)
 

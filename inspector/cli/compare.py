@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from inspector.catalog.difference.report import document
 from inspector.cli.options import TargetCommand, target_options
 from inspector.cli.output import write
 from inspector.cli.sides import read, sources
+from inspector.cli.terminal import document_text
 from inspector.errors import UsageError
 
 FORMATS = ("md", "html", "json")
@@ -46,7 +46,7 @@ def compare_(
 
 def _report(differences: list[Difference], form: str) -> str:
     if form == "json":
-        return json.dumps(document(differences), ensure_ascii=False) + "\n"
+        return document_text(document(differences)) + "\n"
     return html(differences) if form == "html" else markdown(differences)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
-from inspector.cli.listing import printable
 from inspector.cli.options import TargetCommand, colours, spec_of, target_options
+from inspector.cli.terminal import print_document, printable, say
 from inspector.settings.paths import Paths
 
 MARKS = {True: ("ok  ", "32"), None: ("odd ", "33"), False: ("FAIL", "31")}
@@ -28,12 +27,12 @@ def doctor(words: tuple[str, ...], probe: bool, **options: Any) -> int:
         steps.append(step)
         if not options["as_json"]:
             mark, colour = MARKS[step.ok]
-            shown = f"\x1b[{colour}m{mark}\x1b[0m" if colours() else mark
-            print(f"{shown} {step.name:<26} {printable(step.evidence)}", flush=True)
+            say(mark, colour=colour if colours() else None, end="")
+            say(f" {step.name:<26} {printable(step.evidence)}")
             if step.remedy:
-                print(f"     {'':<26} → {printable(step.remedy)}", flush=True)
+                say(f"     {'':<26} → {printable(step.remedy)}")
     ok = all(step.ok is not False for step in steps)
     if options["as_json"]:
         document = {"schema": "mcp-loupe/doctor/1", "ok": ok, "steps": [step.as_json() for step in steps]}
-        print(json.dumps(document, ensure_ascii=False))
+        print_document(document)
     return 0 if ok else 1

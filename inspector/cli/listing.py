@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from typing import Any
 
 import click
@@ -13,6 +12,7 @@ from inspector.catalog.findings.subject import Subject
 from inspector.catalog.report import MeasuredListing, list_document, measure_listing
 from inspector.catalog.snapshot import Snapshot
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
+from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console.catalogs import snapshot_of
 from inspector.console.console import offers
 from inspector.errors import PeerError
@@ -47,7 +47,7 @@ def list_(words: tuple[str, ...], everything: bool, silent: bool, **options: Any
     findings = {} if silent else {what: find_in(snapshots[what], measured[what]) for what in snapshots}
     document = describe(connection, snapshots, measured, findings)
     if options["as_json"]:
-        print(json.dumps(document, ensure_ascii=False))
+        print_document(document)
     else:
         show(document, list(connection.link.noise_heads))
 
@@ -55,7 +55,7 @@ def list_(words: tuple[str, ...], everything: bool, silent: bool, **options: Any
 def _list(connection: Connection, what: str) -> Snapshot:
     found = connection.run(walk, connection, what, "user", timeout=LIST_S)
     if found.problem:
-        print(f"{found.problem}.", file=sys.stderr)
+        warn(f"{printable(found.problem)}.")
     if found.error is not None:
         raise found.error
     return snapshot_of(connection, found)
@@ -68,7 +68,7 @@ def _list_if_there(connection: Connection, what: str) -> Snapshot | None:
     try:
         return _list(connection, what)
     except PeerError as problem:
-        print(f"{METHODS[what]}: {problem.message}.", file=sys.stderr)
+        warn(f"{METHODS[what]}: {printable(problem.message)}.")
         return None
 
 
@@ -134,25 +134,25 @@ def show(document: dict[str, Any], noise: list[str]) -> None:
     server = document["server"] or {}
     totals = document["totals"]
     name = f"{server.get('name', 'unnamed server')} {server.get('version', '')}".strip()
-    print(f"{printable(name)} · {document['era']} {document['protocol_version']} · {document['transport']}")
+    say(f"{printable(name)} · {document['era']} {document['protocol_version']} · {document['transport']}")
     pages = document["pages"]
-    print(
+    say(
         f"{many(totals['tools'], 'tool')} in {many(len(pages), 'page')}, {totals['wire_bytes']:,} B on the wire,"
         f" {totals['definition_bytes']:,} B of definitions"
     )
-    print(tokens_line(totals["tokens"]["o200k_base"]))
-    print(f"Hints as sent: {hints_line(pages[0])}: {document['freshness']['why']}")
+    say(tokens_line(totals["tokens"]["o200k_base"]))
+    say(f"Hints as sent: {hints_line(pages[0])}: {document['freshness']['why']}")
     if document["noise"]:
-        print(
+        say(
             f"{many(document['noise'], 'line')} on stdout were no JSON-RPC frames, first “{printable(noise[0])}”:"
         )
-        print("  print to stderr instead; stdout belongs to the protocol")
+        say("  print to stderr instead; stdout belongs to the protocol")
     if "findings" in document:
-        print(summary(document["findings"]))
-    print()
+        say(summary(document["findings"]))
+    say()
     for tool in sorted(document["tools"], key=lambda tool: -tool["definition_bytes"]):
         count = tool["tokens"]["o200k_base"]["definition"]
-        print(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}")
+        say(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}")
 
 
 def many(count: int, noun: str) -> str:
@@ -178,10 +178,3 @@ def summary(findings: list[dict[str, Any]]) -> str:
     counts = [(severity, sum(each["severity"] == severity for each in findings)) for severity in SEVERITIES]
     words = [f"{count} {severity}{'s' if count > 1 else ''}" for severity, count in counts if count]
     return f"Findings: {', '.join(words)} (--json has them)" if words else "Findings: none"
-
-
-def printable(text: str | None) -> str:
-    """A server's text on a terminal: control characters as escapes, so that it cannot drive the terminal."""
-    if text is None:
-        return "(no name)"
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from difflib import get_close_matches
@@ -22,6 +21,7 @@ from inspector.catalog.sarif import sarif
 from inspector.cli.options import TargetCommand, target_options
 from inspector.cli.output import write, write_file
 from inspector.cli.sides import Source, read_one, sources
+from inspector.cli.terminal import document_text, print_document, say, warn
 from inspector.errors import FileError, UsageError
 
 FORMATS = ("text", "json", "junit", "sarif")
@@ -49,16 +49,12 @@ def lock(words: tuple[str, ...], output: Path, **options: Any) -> None:
         "sha256": document["sha256"],
     }
     if options["as_json"]:
-        print(
-            json.dumps(
-                {"schema": "mcp-loupe/locked/1", **written, "totals": document["totals"]}, ensure_ascii=False
-            )
-        )
+        print_document({"schema": "mcp-loupe/locked/1", **written, "totals": document["totals"]})
     else:
         done = "is up to date" if unchanged else "written"
-        print(f"{output} {done}: {_sum(side)}")
+        say(f"{output} {done}: {_sum(side)}")
     for note in side.notes:
-        click.echo(f"{side.label}: {visible(note)}.", err=True)
+        warn(f"{side.label}: {visible(note)}.")
 
 
 @click.command("check", cls=TargetCommand)
@@ -141,11 +137,11 @@ def _share(text: str | None) -> float | None:
 
 def _report(checked: Checked, form: str, lock_file: Path, content: bytes) -> str:
     if form == "json":
-        return json.dumps(checked.as_json(), ensure_ascii=False) + "\n"
+        return document_text(checked.as_json()) + "\n"
     if form == "junit":
         return junit(checked)
     if form == "sarif":
-        return json.dumps(sarif(checked, lock_file.as_posix(), content), ensure_ascii=False, indent=1) + "\n"
+        return document_text(sarif(checked, lock_file.as_posix(), content), indent=1) + "\n"
     return _text(checked)
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from inspector.catalog.jsontext import utf8
+from inspector.cli.terminal import say
 from inspector.errors import FileError
 
 
 def write(text: str, output: Path | None) -> None:
-    """UTF-8, whatever the terminal's encoding; a lone surrogate as its escape."""
-    content = utf8(text)
+    """On a terminal nothing in it drives that; in a file it is UTF-8 as it is, a lone surrogate as its escape."""
     if output is None:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        say(text, end="")
     else:
-        write_file(output, content)
+        write_file(output, utf8(text))
 
 
 def write_file(path: Path, content: bytes) -> None:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import click
 
 from inspector.cli.options import TargetCommand, spec_of, target_options
+from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.errors import LoupeError, UsageError
 from inspector.settings.paths import Paths, living_consoles, remove_console, write_console
 from inspector.settings.spec import ServerSpec
@@ -117,7 +118,7 @@ def connect_all(console: Console, keys: list[str]) -> None:
         try:
             console.connect(key)
         except LoupeError as problem:
-            print(f"{key}: {problem.message}", file=sys.stderr)
+            warn(f"{key}: {printable(problem.message)}")
 
     for key in keys:
         threading.Thread(target=connect, args=(key,), name=f"connect {key}", daemon=True).start()
@@ -125,10 +126,10 @@ def connect_all(console: Console, keys: list[str]) -> None:
 
 def announce(url: str, *, as_json: bool, browser: bool) -> None:
     if as_json:
-        print(json.dumps({"url": url, "pid": os.getpid()}), flush=True)
+        print_document({"url": url, "pid": os.getpid()})
     else:
-        print(f"Loupe is at {url}", flush=True)
-        print(f"The link works once; {own_command()} url prints another. Stop with Ctrl-C.", file=sys.stderr)
+        say(f"Loupe is at {url}")
+        warn(f"The link works once; {own_command()} url prints another. Stop with Ctrl-C.")
     if browser and sys.stdout.isatty():
         threading.Thread(target=webbrowser.open, args=(url,), daemon=True).start()
 
@@ -166,7 +167,10 @@ def url(port: int | None, as_json: bool, data_dir: Path | None) -> None:
         ports = ", ".join(str(one.port) for one in wanted)
         raise UsageError(f"Several consoles are running, on ports {ports}", "Choose one with --port")
     link = ask_for_link(wanted[0].url, wanted[0].admin_secret)
-    print(json.dumps({"schema": "mcp-loupe/url/1", "url": link}) if as_json else link)
+    if as_json:
+        print_document({"schema": "mcp-loupe/url/1", "url": link})
+    else:
+        say(link)
 
 
 def ask_for_link(base: str, secret: str) -> str:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from inspector.catalog import lock
-from inspector.catalog.difference.side import LINES, SERVER, TRACE, Side, side_of
-from inspector.catalog.listed_files import snapshot_of_lines, walks_of_trace
+from inspector.catalog.difference.side import SERVER, TRACE, Side, side_of
 from inspector.cli.options import connected, with_options
+from inspector.cli.terminal import printable, warn
 from inspector.console.catalogs import snapshot_of
-from inspector.errors import FileError, UsageError
+from inspector.console.sides import read_file
+from inspector.errors import UsageError
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import STDIO, ServerSpec
 from inspector.settings.targets import FileTarget, target
 from inspector.settings.variables import require_resolved
-from inspector.trace.file_reader import read_trace
 from inspector.wire.listing import walk
 
 LIST_S = 600.0
@@ -63,7 +61,10 @@ def read(source: Source, options: dict[str, Any]) -> list[Side]:
     if source.spec is not None:
         return [_listed(source.label, source.spec, options)]
     assert source.path is not None
-    return _read_file(source.path)
+    found = read_file(source.path)
+    for note in dict.fromkeys([note for side in found if side.source == TRACE for note in side.notes]):
+        warn(f"{source.path}: {note}.")
+    return found
 
 
 def read_one(source: Source, options: dict[str, Any]) -> Side:
@@ -89,47 +90,6 @@ def _listed(label: str, spec: ServerSpec, options: dict[str, Any]) -> Side:
         snapshot = snapshot_of(connection, found)
     notes = []
     if found.problem:
-        print(f"{label}: {found.problem}.", file=sys.stderr)
+        warn(f"{label}: {printable(found.problem)}.")
         notes.append(found.problem)
     return side_of(snapshot, label, SERVER, notes=notes)
-
-
-def _read_file(path: Path) -> list[Side]:
-    """A lock, a trace or list lines, told apart by what is in the file."""
-    if path.suffix == ".gz":
-        return _traced(path)
-    try:
-        content = path.read_bytes()
-    except OSError as problem:
-        raise FileError(
-            f"{path} cannot be read: {problem.strerror or problem}.", "Check the path."
-        ) from problem
-    if lock.is_lock(content):
-        return [lock.side_of_lock(lock.parse_lock(content, str(path)), path.name)]
-    if b'"mcp-trace"' in content[:1000]:
-        return _traced(path)
-    snapshot = snapshot_of_lines(content)
-    if all(page.fault for page in snapshot.listing().pages):
-        raise FileError(
-            f"{path} is no lock, no trace and holds no tools/list answers.",
-            "Give a file with one JSON-RPC answer a line, a lock or a trace.",
-        )
-    return [side_of(snapshot, path.name, LINES)]
-
-
-def _traced(path: Path) -> list[Side]:
-    with read_trace(path) as reader:
-        walks = walks_of_trace(reader)
-        cut = reader.problem or ("The trace is incomplete: it has no trailer" if reader.incomplete else "")
-    if not walks:
-        raise FileError(f"{path} records no tools/list.", "Choose a trace in which the tools were listed.")
-    if cut:
-        print(f"{path}: {cut.removesuffix('.')}.", file=sys.stderr)
-    sides = []
-    for found in walks:
-        notes = [cut.removesuffix(".")] if cut else []
-        if not found.complete:
-            notes.append("the list was broken off before its last page")
-        label = path.name if len(walks) == 1 else f"{path.name} (connection {found.c}, {found.label})"
-        sides.append(side_of(found.snapshot, label, TRACE, notes=notes))
-    return sides

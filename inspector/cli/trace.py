@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import click
 
-from inspector.cli.listing import printable
+from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.errors import UsageError
 
 SUBCOMMANDS = {
@@ -49,7 +48,7 @@ def show(file: Path, as_json: bool) -> None:
     """Say what a trace holds. Nothing is connected, started or loaded."""
     document = summary(file)
     if as_json:
-        print(json.dumps(document, ensure_ascii=False))
+        print_document(document)
     else:
         _print_summary(document)
 
@@ -93,7 +92,7 @@ def redact(file: Path, out: Path | None, only_preview: bool, as_json: bool, **ow
         trailer = rewrite(file, out, redactor)
         document |= {"file": str(out), "counts": redactor.counts(), "skipped": trailer["redaction_skipped"]}
     if as_json:
-        print(json.dumps(document, ensure_ascii=False))
+        print_document(document)
     else:
         _print_redaction(document)
 
@@ -157,26 +156,26 @@ def _error_of(raw: Any) -> dict[str, Any]:
 def _print_summary(document: dict[str, Any]) -> None:
     header = document["header"]
     if title := header.get("title"):
-        print(printable(str(title)))
+        say(printable(str(title)))
     if note := header.get("note"):
-        print(printable(str(note)))
-    print(
+        say(printable(str(note)))
+    say(
         f"recorded {printable(str(header.get('created')))}, trace format {header['v']}.{header.get('minor', 0)}"
     )
     redaction = header.get("redaction")
     hidden = sum(document["redaction_counts"].values())
-    print(f"redacted: {hidden} places" if redaction else "not redacted: it may hold secrets")
-    print(", ".join(f"{n} {printable(t)}" for t, n in document["counts"].items()) or "no events")
+    say(f"redacted: {hidden} places" if redaction else "not redacted: it may hold secrets")
+    say(", ".join(f"{n} {printable(t)}" for t, n in document["counts"].items()) or "no events")
     for one in document["exchanges"]:
         took = f"{one['ms']:.1f} ms" if isinstance(one.get("ms"), int | float) else ""
-        print(f"{one['seq']:>6}  {printable(str(one['method'])):<30} {one['outcome']:<11} {took}".rstrip())
+        say(f"{one['seq']:>6}  {printable(str(one['method'])):<30} {one['outcome']:<11} {took}".rstrip())
     for one in document["errors"]:
         code = f" {one['code']}" if one.get("code") is not None else ""
-        print(f"{one['seq']:>6}  error{code}: {printable(str(one.get('message')))}")
+        say(f"{one['seq']:>6}  error{code}: {printable(str(one.get('message')))}")
     if document["incomplete"]:
-        print("Incomplete: the recording broke off here.", file=sys.stderr)
+        warn("Incomplete: the recording broke off here.")
     if document["problem"]:
-        print(document["problem"], file=sys.stderr)
+        warn(printable(document["problem"]))
 
 
 def _print_redaction(document: dict[str, Any]) -> None:
@@ -184,11 +183,8 @@ def _print_redaction(document: dict[str, Any]) -> None:
         if rule["hits"]:
             places = ", ".join(f"{place['seq']} {printable(place['path'])}" for place in rule["places"])
             word = "" if rule["applied"] else " (only reported)"
-            print(f"{rule['id']:<4} {rule['kind']:<12} {rule['hits']:>5}{word}  {places}")
+            say(f"{rule['id']:<4} {rule['kind']:<12} {rule['hits']:>5}{word}  {places}")
     if not any(rule["hits"] for rule in document["rules"]):
-        print("Nothing found.")
+        say("Nothing found.")
     for skipped in document.get("skipped", []):
-        print(
-            f"skipped: {skipped.get('seq')} {printable(str(skipped.get('path')))}: {skipped.get('why')}",
-            file=sys.stderr,
-        )
+        warn(f"skipped: {skipped.get('seq')} {printable(str(skipped.get('path')))}: {skipped.get('why')}")
