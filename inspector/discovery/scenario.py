@@ -1,0 +1,94 @@
+"""A lab run as a file: catalogs, task, strategies, context, and a script of choices. Any thread."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Final
+
+from inspector.discovery.access import EVERYONE, Access, parse_contexts
+from inspector.discovery.play import Move
+from inspector.errors import FileError, UsageError
+
+SCHEMA: Final = "mcp-loupe/scenario/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """Everything a run needs. catalogs, baseline: targets as on the command line. contexts: authorization contexts as
+    in docs/lab.md. script: the moves to play first, [{tool, arguments?}]; the policy `auto` goes on from there."""
+
+    catalogs: tuple[str, ...] = ()
+    baseline: str = ""
+    task: str = ""
+    query: str = ""
+    strategies: tuple[str, ...] = ()
+    provider: str = "anthropic"
+    window: int = 200_000
+    context: str = ""
+    contexts: Mapping[str, Any] = field(default_factory=dict)
+    search: str = "keyword"
+    auto: str = "top1"
+    expect: str = ""
+    always: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    script: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def access(self) -> Access:
+        """The chosen authorization context. Raises UsageError when there is none of that name."""
+        if not self.context:
+            return EVERYONE
+        known = parse_contexts(dict(self.contexts))
+        if self.context not in known:
+            there = ", ".join(known) or "none"
+            raise UsageError(f"There is no authorization context {self.context}", f"Known: {there}")
+        return known[self.context]
+
+    @property
+    def moves(self) -> list[Move]:
+        return [Move(str(each["tool"]), each.get("arguments")) for each in self.script]
+
+
+def parse_scenario(found: Any) -> Scenario:
+    """A scenario from parsed JSON. Raises UsageError."""
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        raise UsageError("This is no scenario", f'Its first key is "schema": "{SCHEMA}"')
+    known = {each.name: each for each in fields(Scenario)}
+    unknown = sorted(set(found) - set(known) - {"schema"})
+    if unknown:
+        raise UsageError(f"A scenario has no key {unknown[0]}", f"It takes {', '.join(known)}")
+    defaults = Scenario()
+    values: dict[str, Any] = {}
+    for key, value in found.items():
+        if key == "schema":
+            continue
+        if isinstance(getattr(defaults, key), tuple):
+            value = tuple(value) if isinstance(value, list) else value
+        wanted = type(getattr(defaults, key))
+        if not isinstance(value, wanted) or isinstance(value, bool):
+            raise UsageError(f"{key} of this scenario has the wrong type", f"Write it as {wanted.__name__}")
+        values[key] = value
+    scenario = Scenario(**values)
+    if not all(isinstance(each, dict) and isinstance(each.get("tool"), str) for each in scenario.script):
+        raise UsageError("The script is a list of moves", 'Write {"tool": "NAME", "arguments": {}}')
+    return scenario
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Raises FileError for a file that is none."""
+    try:
+        return parse_scenario(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise FileError(f"{path} cannot be read as a scenario: {problem}", "Give a scenario file") from None
+    except UsageError as problem:
+        raise FileError(f"{path}: {problem.message}", problem.remedy) from None
+
+
+def write_scenario(scenario: Scenario) -> str:
+    """The file's text; what is as by default is left out."""
+    defaults = asdict(Scenario())
+    kept = {key: value for key, value in asdict(scenario).items() if value != defaults[key]}
+    return json.dumps({"schema": SCHEMA, **kept}, ensure_ascii=False, indent=1) + "\n"

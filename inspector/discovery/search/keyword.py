@@ -1,0 +1,72 @@
+"""Keyword search: BM25 by SQLite's FTS5, in memory. An index belongs to the thread that asks at the time.
+
+Weights: a word in a tool's name counts four times one in its description, in its parameters half.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from inspector.discovery.registry import Tool
+from inspector.discovery.search.method import Found
+from inspector.discovery.search.words import asked, fields, words
+
+_TABLE = "create virtual table tool using fts5(name, description, parameters, tokenize='porter unicode61')"
+_QUERY = (
+    "select rowid, bm25(tool, 4.0, 1.0, 0.5), highlight(tool, 0, char(2), char(3)),"
+    " highlight(tool, 1, char(2), char(3)), highlight(tool, 2, char(2), char(3))"
+    " from tool where tool match ? order by 2, rowid limit ?"
+)
+_MARKED = re.compile("\x02([^\x03]*)\x03")
+
+
+class Keyword:
+    """BM25 over name, description and parameters."""
+
+    id = "keyword"
+
+    def build(self, tools: Sequence[Tool]) -> KeywordIndex:
+        return KeywordIndex(tools)
+
+
+class KeywordIndex:
+    """One FTS5 table in memory."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = tools
+        self._lock = threading.Lock()
+        self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        self._db.execute(_TABLE)
+        rows = [
+            [number, *[" ".join(words(part)) for part in fields(tool)]] for number, tool in enumerate(tools)
+        ]
+        self._db.executemany(
+            "insert into tool(rowid, name, description, parameters) values (?, ?, ?, ?)", rows
+        )
+
+    def search(self, query: str, limit: int) -> list[Found]:
+        """Tools that hold any of the query's words, by BM25."""
+        terms = asked(query)
+        if not terms:
+            return []
+        match = " OR ".join([f'"{term}"' for term in terms])
+        with self._lock:
+            rows = self._db.execute(_QUERY, (match, limit)).fetchall()
+        return [
+            Found(self._tools[row[0]], -row[1], _matched(row[2:]), {"keyword": rank})
+            for rank, row in enumerate(rows, 1)
+        ]
+
+    def __del__(self) -> None:
+        with suppress(AttributeError, sqlite3.Error):
+            self._db.close()
+
+
+def _matched(marked: Sequence[str]) -> tuple[str, ...]:
+    """The words of the tool that matched, each once."""
+    found = [word for text in marked for run in _MARKED.findall(text) for word in run.split()]
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,63 @@
+"""Search by meaning, with wordllama's small vectors loaded offline (extra `[semantic]`). Build it in the worker."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from inspector.discovery.registry import Tool
+from inspector.discovery.search.method import Found
+from inspector.discovery.search.words import fields
+from inspector.errors import UsageError
+
+
+class Semantic:
+    """Cosine likeness of the query to name and description. Raises UsageError without the extra."""
+
+    id = "semantic"
+
+    def __init__(self) -> None:
+        self._model: Any = None
+
+    def build(self, tools: Sequence[Tool]) -> SemanticIndex:
+        if self._model is None:
+            self._model = _load()
+        return SemanticIndex(self._model, tools)
+
+
+class SemanticIndex:
+    def __init__(self, model: Any, tools: Sequence[Tool]) -> None:
+        self._model = model
+        self._tools = tools
+        texts = [f"{name.replace('_', ' ')}: {said}" for name, said, _ in map(fields, tools)]
+        self._vectors = model.embed(texts, norm=True) if texts else None
+
+    def search(self, query: str, limit: int) -> list[Found]:
+        """Every tool has some likeness: the nearest, however far."""
+        if self._vectors is None:
+            return []
+        scores = self._vectors @ self._model.embed([query], norm=True)[0]
+        order = sorted(range(len(self._tools)), key=lambda at: -float(scores[at]))[:limit]
+        return [
+            Found(self._tools[at], float(scores[at]), (), {"semantic": rank})
+            for rank, at in enumerate(order, 1)
+        ]
+
+
+def available() -> bool:
+    return importlib.util.find_spec("wordllama") is not None
+
+
+def _load() -> Any:
+    """wordllama's default load looks for its tokenizer on the network; this folder has everything."""
+    try:
+        wordllama: Any = importlib.import_module("wordllama")
+    except ImportError:
+        raise UsageError(
+            "Search by meaning needs the extra [semantic], which is not installed",
+            "pip install 'mcp-loupe[semantic]', or choose keyword",
+        ) from None
+    folder = Path(str(wordllama.__file__)).parent
+    return wordllama.WordLlama.load(cache_dir=str(folder), disable_download=True)
