@@ -31,6 +31,8 @@ from inspector.errors import (
 )
 from inspector.web.calls import blueprint as calls
 from inspector.web.catalog import blueprint as catalog
+from inspector.web.compare import blueprint as compare
+from inspector.web.doctor import blueprint as doctor
 from inspector.web.findings import blueprint as findings
 from inspector.web.frame import blueprint as frame
 from inspector.web.frame import close_store
@@ -41,7 +43,7 @@ from inspector.web.timeline import blueprint as timeline
 
 log = logging.getLogger(__name__)
 
-SCREENS: Final[tuple[Blueprint, ...]] = (frame, servers, catalog, findings, calls, timeline)
+SCREENS: Final[tuple[Blueprint, ...]] = (frame, servers, doctor, catalog, findings, calls, timeline, compare)
 """One blueprint a screen, in the order of the navigation."""
 
 STATUS: Final[dict[type, int]] = {
@@ -142,9 +144,18 @@ def error_page(
     }
     if request.headers.get("HX-Request-Type") == "partial":
         return make_response(render_template("_error.html", **context), status)
-    # After a fault of our own the console may not be able to say what belongs in the frame either.
-    shell = bare_shell() if status == 500 else current_app.extensions["shell"]()
-    return make_response(render_template("error.html", shell=shell, **context), status)
+    return make_response(render_template("error.html", shell=_frame_of_errors(), **context), status)
+
+
+def _frame_of_errors() -> Shell:
+    """The real rail and status line; after a fault of our own the console may not be able to say what they are."""
+    try:
+        shell = current_app.extensions["shell"]()
+    except Exception:  # any fault at all: this is the page that tells of one
+        log.exception("the frame of an error page could not be made")
+        return bare_shell()
+    assert isinstance(shell, Shell)
+    return shell
 
 
 def bare_shell() -> Shell:

@@ -10,13 +10,17 @@ from typing import Any
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, current_app, g, make_response, render_template, request, url_for
+from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response as AnyResponse
 
-from inspector.console.console import Console, Server
+from inspector.console.console import Console, Server, offers
 from inspector.trace.filters import Filter
 from inspector.trace.store import Store
+from inspector.web.labels import labels, marks
 from inspector.web.render import Fact, RailServer, Recording, Screen, Shell, short_size
-from inspector.web.rows import view
+from inspector.web.render import ms as short_ms
+from inspector.web.rows import Known, view
+from inspector.web.verdicts import invalid_outputs
 
 blueprint = Blueprint("frame", __name__)
 PINNED = 60
@@ -75,6 +79,7 @@ def screens(key: str | None) -> list[Screen]:
             "timeline",
             4,
         ),
+        Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
     ]
 
 
@@ -82,11 +87,16 @@ def shell(screen: str, key: str | None = None, *, pin: bool = True) -> Shell:
     """The frame for a screen about server `key` (or about none)."""
     servers = console().servers()
     current = next((server for server in servers if server.key == key), None)
-    found = Shell(screen, screens(key), [rail(server, screen, server.key == key) for server in servers])
+    named = labels(servers)
+    short = marks(named)
+    entries = [
+        rail(server, screen, server.key == key, named[server.key], short[server.key]) for server in servers
+    ]
+    found = Shell(screen, screens(key), entries)
     found.recording = recording()
     found.palette = url_for("timeline.palette")
     if current is not None:
-        found.subject = current.spec.name
+        found.subject = named[current.key]
         found.target = f"{current.spec.transport} · {current.spec.shown_target()}"
         found.status = status(current)
     else:
@@ -106,6 +116,18 @@ def _digest(found: Shell) -> str:
     return hashlib.blake2b(shown, digest_size=8).hexdigest()
 
 
+@blueprint.record_once
+def install(state: BlueprintSetupState) -> None:
+    state.app.extensions["shell"] = _around_an_error
+
+
+def _around_an_error() -> Shell:
+    """The frame of an error page: of the server the address names, when there is such a one."""
+    key = (request.view_args or {}).get("key")
+    known = any(server.key == key for server in console().servers())
+    return shell("", key if known else None, pin=False)
+
+
 @blueprint.get("/frame")
 def pulse() -> AnyResponse:
     """The rail, the status line and the recorder's count, when they differ from what the page has; else 204."""
@@ -123,10 +145,11 @@ def _pin(found: Shell, current: Server | None) -> None:
     # An unconnected server has no events of this run; another's must not be shown as its own.
     wanted = Filter(c=(c,)) if c is not None else (Filter(c=(-1,)) if current is not None else Filter())
     rows = store().page(session, wanted, after=None, before=None, limit=PINNED)
-    found.pin = [view(row, href=event_link(current, row.seq)) for row in rows]
+    known = Known(invalid=invalid_outputs(console(), rows))
+    found.pin = [view(row, href=event_link(current, row.seq), known=known) for row in rows]
     counts = store().counts(session, c) if c is not None or current is None else {}
     found.pin_errors = counts.get("errors", 0)
-    found.pin_line = current.spec.name if current is not None else "all servers"
+    found.pin_line = found.subject if current is not None else "all servers"
     last = found.pin[-1].seq if found.pin else 0
     query: dict[str, Any] = {"view": "mini", "after": last}
     if current is not None:
@@ -139,7 +162,7 @@ def event_link(server: Server | None, seq: int) -> str:
     return url_for("timeline.show", e=seq, server=server.key if server is not None else None) + f"#e{seq}"
 
 
-def rail(server: Server, screen: str, on: bool) -> RailServer:
+def rail(server: Server, screen: str, on: bool, label: str, mark: str) -> RailServer:
     """A server's line in the rail; its link keeps the screen."""
     peer = server.connection.peer if server.connection is not None else None
     transport = {"streamable-http": "http"}.get(server.spec.transport, server.spec.transport)
@@ -147,13 +170,13 @@ def rail(server: Server, screen: str, on: bool) -> RailServer:
     if server.state in ("failed", "lost", "connecting", "closed"):
         line = f"{transport} · {server.state}"
     return RailServer(
-        server.spec.name,
+        label,
         _same_screen(server.key, screen),
         STATES[server.state],
         line,
         server.tools,
         on,
-        "failed" if server.state == "failed" else "lost" if server.state == "lost" else "",
+        mark=mark,
     )
 
 
@@ -174,6 +197,11 @@ def recording() -> Recording:
     return Recording(False, "Rec failed" if health.state == "failed" else "Not recording", health.error or "")
 
 
+def current_label(key: str) -> str:
+    """What the server is called on the screens."""
+    return labels(console().servers()).get(key, key)
+
+
 def status(server: Server) -> list[Fact]:
     """The status line of a server: connection, era, round trip, frames, bytes, recorder."""
     facts = [Fact(server.state if server.state != "never" else "not connected", sev=_sev(server.state))]
@@ -181,15 +209,27 @@ def status(server: Server) -> list[Fact]:
     if connection is not None and connection.peer is not None:
         stats = connection.link.stats
         facts.append(Fact(f"{connection.peer.era} · {connection.peer.protocol_version}"))
-        if stats.rtts:
-            ordered = sorted(stats.rtts)
-            p95 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
-            facts.append(Fact(f"RTT {statistics.median(ordered):.0f} ms", dim=f"p95 {p95:,.0f}"))
+        if fact := round_trip(list(stats.rtts), listed_first=offers(connection, "tools")):
+            facts.append(fact)
         facts.append(Fact(f"{stats.frames_in + stats.frames_out:,} frames"))
         facts.append(Fact(f"{short_size(stats.bytes_in)} in · {short_size(stats.bytes_out)} out"))
         if stats.noise:
             facts.append(Fact(f"{stats.noise:,} noise on stdout", icon="noise", sev="warn"))
     return [*facts, recorder_fact()]
+
+
+def round_trip(rtts: list[float], *, listed_first: bool) -> Fact | None:
+    """The median and 95th percentile of a connection's round trips, and of how many; None without any.
+
+    listed_first: the first one is the list Loupe asks for by itself while the server still starts up, so it says
+    nothing of the server and is left out. Once the oldest have rolled off it is gone anyway.
+    """
+    ordered = sorted(rtts[1:] if listed_first else rtts)
+    if not ordered:
+        return None
+    p95 = ordered[min(len(ordered) - 1, int(len(ordered) * 0.95))]
+    of = f"p95 {short_ms(p95)} · {len(ordered):,} requests" if len(ordered) > 1 else "1 request"
+    return Fact(f"RTT {short_ms(statistics.median(ordered))} ms", dim=of)
 
 
 def overall(servers: list[Server]) -> list[Fact]:
