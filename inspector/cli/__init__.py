@@ -13,19 +13,43 @@ from inspector.cli.terminal import print_document, printable, warn
 from inspector.errors import LoupeError
 
 COMMANDS = {
-    "serve": ("inspector.cli.serve", "serve"),
-    "url": ("inspector.cli.serve", "url"),
-    "list": ("inspector.cli.listing", "list_"),
-    "call": ("inspector.cli.call", "call"),
-    "compare": ("inspector.cli.compare", "compare_"),
-    "lock": ("inspector.cli.lock", "lock"),
-    "check": ("inspector.cli.lock", "check_"),
-    "simulate": ("inspector.cli.simulate", "simulate"),
-    "evaluate": ("inspector.cli.evaluate", "evaluate_"),
-    "trace": ("inspector.cli.trace", "trace"),
-    "tap": ("inspector.cli.tap", "tap"),
-    "doctor": ("inspector.cli.doctor", "doctor"),
-    "demo": ("inspector.cli.demo", "demo"),
+    "serve": ("inspector.cli.serve", "serve", "Start the console (the default command)."),
+    "url": ("inspector.cli.serve", "url", "Print a fresh login link of the running console."),
+    "list": ("inspector.cli.listing", "list_", "List and measure a server's catalog."),
+    "call": ("inspector.cli.call", "call", "Call one tool."),
+    "compare": (
+        "inspector.cli.compare",
+        "compare_",
+        "Compare catalogs with the first one: servers, list lines, locks, traces.",
+    ),
+    "lock": (
+        "inspector.cli.lock",
+        "lock",
+        "Pin a catalog in a file: canonical definitions, hashes, totals, hints.",
+    ),
+    "check": (
+        "inspector.cli.lock",
+        "check_",
+        "Check a catalog against its lock: drift and budgets. Exit 1 when something does not hold.",
+    ),
+    "simulate": (
+        "inspector.cli.simulate",
+        "simulate",
+        "Run the discovery lab on a task: what each strategy shows, costs and saves.",
+    ),
+    "evaluate": (
+        "inspector.cli.evaluate",
+        "evaluate_",
+        "Measure retrieval: recall, rank, misses, wrong picks, time and tokens.",
+    ),
+    "trace": ("inspector.cli.trace", "trace", "Work on trace files (docs/trace-format.md)."),
+    "tap": (
+        "inspector.cli.tap",
+        "tap",
+        "Sit between a client and a server and record. Give --url and --listen, or -- CMD ARG…",
+    ),
+    "doctor": ("inspector.cli.doctor", "doctor", "Connect step by step and say what is wrong."),
+    "demo": ("inspector.cli.demo", "demo", "Run a demo MCP server: flat, progressive, cache-hints or chaos."),
 }
 
 
@@ -38,10 +62,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module, name = COMMANDS[cmd_name]
+        module, name, _help = COMMANDS[cmd_name]
         command = getattr(__import__(module, fromlist=[name]), name)
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """From the table: `--help` would otherwise import every command and what it needs."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_module, _name, words) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if not args or (args[0] not in COMMANDS and args[0] not in ("--help", "-h", "--version")):

@@ -82,7 +82,7 @@ class Connection:
     @property
     def attempts(self) -> list[Attempt]:
         """The steps of the negotiation so far."""
-        return self._opening.attempts
+        return self.link.hider.tree(self._opening.attempts)
 
     # --- called from other threads
 
@@ -178,6 +178,8 @@ class Connection:
         except SessionLost as problem:
             await self._new_session(problem.session)
             return await send()
+        except LoupeError as problem:
+            raise self.link.hider.error(problem) from None
 
     def with_meta(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """`params` plus what the era demands of each request."""
@@ -237,7 +239,7 @@ class Connection:
         if self._stop.is_set():
             self._set(CLOSED)
         elif self.transport is not None:
-            self.error = self.transport.lost()
+            self.error = self.link.hider.error(self.transport.lost())
             self._set(LOST)
         if not self._ready.done():
             self._ready.set_exception(Cancelled("The connection was closed while it was coming up"))
@@ -292,7 +294,7 @@ class Connection:
 
     def _fail(self, problem: BaseException) -> None:
         """Record why the connection did not come up, or broke, and wake whoever waits for it."""
-        error = _leaf(problem)
+        error = self.link.hider.error(_leaf(problem))
         for name, value in self._opening.facts().items():
             error.facts.setdefault(name, value)
         self.error = error

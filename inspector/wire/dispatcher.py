@@ -334,7 +334,7 @@ class Dispatcher:
         elif self._answering >= MOST_ANSWERS:
             self.link.stats.unanswered += 1
             if self.link.stats.unanswered == 1:
-                text = f"More than {MOST_ANSWERS} requests of the server wait for it to read our answers; the rest is dropped"
+                text = f"{MOST_ANSWERS} requests of the server wait for it to read our answers; further ones are dropped"
                 self.link.anomaly("server-request", text, pair=event.seq, remedy="Read stdin while asking")
         elif self.spawn is not None:
             self._answering += 1

@@ -15,6 +15,7 @@ from typing import Any
 
 from inspector.protocol import frames
 from inspector.protocol.frames import Frame
+from inspector.settings.hiding import Hider
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal, id_text
 
 STDERR_KEPT = 200
@@ -125,12 +126,16 @@ class Link:
         self.stats = Stats()
         self.stderr: deque[str] = deque(maxlen=STDERR_KEPT)
         self.noise_heads: deque[str] = deque(maxlen=NOISE_KEPT)
+        self.hider = Hider({})
+        """What the environment put into our requests is recorded as the placeholder it came from."""
 
     def emit(self, t: str, dir: str = LOCAL, *, raw: bytes | None = None, **body: Any) -> int:
         """Record a non-rpc event; `cause` and `op` among the fields go to their own columns."""
         event = Event(t, self.c, dir, raw=raw, cause=body.pop("cause", None), op=body.pop("op", None))
         event.pair = body.pop("pair", None)
         event.body = {key: value for key, value in body.items() if value is not None}
+        if dir != S2C:
+            event.body = self.hider.tree(event.body)
         return self.journal.emit(event)
 
     def sent(self, out: Outgoing, *, http: int | None = None, eol: str = "lf") -> Event:

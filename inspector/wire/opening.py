@@ -12,7 +12,9 @@ import anyio.abc
 
 from inspector.errors import HttpFailed, LoupeError, NoEra
 from inspector.settings.child import child_environment, resolve_command
+from inspector.settings.hiding import Hider
 from inspector.settings.spec import SSE, STDIO, ServerSpec
+from inspector.settings.variables import expand_environment, placeholders
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import Dispatcher
 from inspector.wire.http import HttpTransport
@@ -32,6 +34,7 @@ class Opening:
     ) -> None:
         self.link = link
         self.spec = spec
+        self.ready = spec  # with the environment's values in it: for spawning and sending, never to show
         self.dispatcher = dispatcher
         self.children = children
         self.client = client
@@ -42,6 +45,8 @@ class Opening:
     async def run(self, tasks: anyio.abc.TaskGroup) -> Peer:
         """Bring the transport up and negotiate; raises the first real error."""
         self.deadline = anyio.current_time() + self.spec.timeouts.connect
+        self.ready = expand_environment(self.spec)
+        self.link.hider = Hider(placeholders(self.spec))
         if self.spec.transport == STDIO:
             return await self._stdio(tasks)
         if self.spec.transport == SSE:
@@ -57,7 +62,10 @@ class Opening:
 
     def facts(self) -> dict[str, Any]:
         """Evidence for an error: last stderr lines, what was tried, exit code or signal."""
-        facts: dict[str, Any] = {"stderr": list(self.link.stderr)[-20:], "tried": self.attempts}
+        facts: dict[str, Any] = {
+            "stderr": list(self.link.stderr)[-20:],
+            "tried": self.link.hider.tree(self.attempts),
+        }
         if isinstance(self.transport, StdioTransport) and self.transport.server is not None:
             facts |= self.transport.server.outcome
         return facts
@@ -89,17 +97,18 @@ class Opening:
         return await negotiation.initialize()
 
     async def _spawn(self, tasks: anyio.abc.TaskGroup, *, again: bool = False) -> StdioTransport:
-        env = child_environment(self.spec)
-        program = resolve_command(self.spec.argv, env, self.spec.cwd)
+        env = child_environment(self.ready)
+        program = resolve_command(self.ready.argv, env, self.ready.cwd)
         if again:
             self.link.stderr.clear()  # what the first process said stays in the timeline; errors quote the second
         transport = StdioTransport(self.link, self.spec, self.dispatcher, self.children)
-        await transport.start(tasks, [program, *self.spec.argv[1:]], env, again=again)
+        argv = [program, *self.ready.argv[1:]]
+        await transport.start(tasks, argv, env, self.ready.cwd, again=again)
         self.transport = self.dispatcher.transport = transport
         return transport
 
     async def _http(self, tasks: anyio.abc.TaskGroup) -> Peer:
-        transport = HttpTransport(self.link, self.spec, self.dispatcher)
+        transport = HttpTransport(self.link, self.ready, self.dispatcher)
         self.transport = self.dispatcher.transport = transport
         negotiation = self._negotiation(transport)
         peer = await self._discover(negotiation)
@@ -117,7 +126,7 @@ class Opening:
     ) -> Peer:
         """The last resort; unless it finds an HTTP+SSE server, the first error is the one to show (report C3)."""
         await tried.close()
-        transport = SseTransport(self.link, self.spec, self.dispatcher)
+        transport = SseTransport(self.link, self.ready, self.dispatcher)
         self.transport = self.dispatcher.transport = transport
         try:
             with anyio.fail_after(self.spec.timeouts.probe):
@@ -129,7 +138,7 @@ class Opening:
         return await self._initialize_sse()
 
     async def _sse(self, tasks: anyio.abc.TaskGroup) -> Peer:
-        transport = SseTransport(self.link, self.spec, self.dispatcher)
+        transport = SseTransport(self.link, self.ready, self.dispatcher)
         self.transport = self.dispatcher.transport = transport
         await transport.start(tasks)
         return await self._initialize_sse()

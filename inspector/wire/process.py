@@ -41,18 +41,20 @@ class ServerProcess:
         spec: ServerSpec,
         argv: list[str],
         env: dict[str, str],
+        cwd: str | None,
         *,
         again: bool,
     ) -> ServerProcess:
-        """Start `argv`; records `spawned` (or `restarted`). Raises SpawnFailed with the reason in words."""
+        """Start `argv` in `cwd`; records `spawned` (or `restarted`), with what `spec` says: its placeholders
+        instead of values. Raises SpawnFailed with the reason in words."""
         options: dict[str, Any] = {} if WINDOWS else {"start_new_session": True}
         try:
             process = await anyio.open_process(
-                argv, stdin=-1, stdout=-1, stderr=-1, cwd=spec.cwd, env=env, **options
+                argv, stdin=-1, stdout=-1, stderr=-1, cwd=cwd, env=env, **options
             )
         except OSError as problem:
-            raise spawn_failed(spec, argv, problem) from None
-        children.record(process.pid, argv)
+            raise spawn_failed(spec, argv, cwd, problem) from None
+        children.record(process.pid, [link.hider.text(argv[0]), *spec.argv[1:]])
         what = "restarted" if again else "spawned"
         link.emit(
             "proc", what=what, pid=process.pid, argv=list(spec.argv), cwd=spec.cwd, env_names=sorted(spec.env)
@@ -147,11 +149,11 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def spawn_failed(spec: ServerSpec, argv: list[str], problem: OSError) -> SpawnFailed:
+def spawn_failed(spec: ServerSpec, argv: list[str], cwd: str | None, problem: OSError) -> SpawnFailed:
     """One sentence for what the operating system said."""
     command = argv[0]
     facts = {"argv": list(spec.argv), "cwd": spec.cwd, "errno": problem.errno}
-    if spec.cwd is not None and not os.path.isdir(spec.cwd):
+    if cwd is not None and not os.path.isdir(cwd):
         return SpawnFailed(
             f"The working folder {spec.cwd} does not exist", "Set cwd to an existing folder", facts=facts
         )

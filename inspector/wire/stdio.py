@@ -48,10 +48,18 @@ class StdioTransport:
         self._read_err = anyio.Event()
 
     async def start(
-        self, tasks: anyio.abc.TaskGroup, argv: list[str], env: dict[str, str], *, again: bool = False
+        self,
+        tasks: anyio.abc.TaskGroup,
+        argv: list[str],
+        env: dict[str, str],
+        cwd: str | None,
+        *,
+        again: bool = False,
     ) -> None:
         """Spawn the server and its readers."""
-        self.server = await ServerProcess.spawn(self.link, self.children, self.spec, argv, env, again=again)
+        self.server = await ServerProcess.spawn(
+            self.link, self.children, self.spec, argv, env, cwd, again=again
+        )
         tasks.start_soon(self.server.watch)
         tasks.start_soon(self._read_stdout)
         tasks.start_soon(self._read_stderr)

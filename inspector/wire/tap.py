@@ -159,7 +159,7 @@ class StdioTap:
             child = subprocess.Popen(self.argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
         except OSError as problem:
             spec = ServerSpec(self.argv[0], argv=tuple(self.argv))
-            raise spawn_failed(spec, self.argv, problem) from None
+            raise spawn_failed(spec, self.argv, None, problem) from None
         self.record.emit("proc", what="spawned", pid=child.pid, argv=self.argv, cwd=os.getcwd())
         return child
 

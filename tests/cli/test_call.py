@@ -114,3 +114,13 @@ def test_progress_goes_to_stderr_and_leaves_the_document_alone(tmp_path: Path) -
         "2/3",
         "3/3",
     ]
+
+
+def test_the_help_of_the_program_agrees_with_each_commands_own() -> None:
+    from inspector.cli import COMMANDS, app
+
+    context = app.make_context("mcp-loupe", ["--help"], resilient_parsing=True)
+    for name, (_module, _attribute, words) in COMMANDS.items():
+        command = app.get_command(context, name)
+        assert command is not None
+        assert (command.help or "").split("\n\n")[0].replace("\n", " ") == words
