@@ -23,8 +23,9 @@ CHECK_S = 5.0
 class Checker:
     """Uses a worker of its own: the other one may be counting tokens for seconds."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, limit_s: float = CHECK_S) -> None:
         self._worker = worker
+        self._limit_s = limit_s
 
     async def output(self, definition: Mapping[str, Any], result: Mapping[str, Any], size: int) -> Verdict:
         """The verdict on a result's structuredContent. size: of the raw answer, in bytes."""
@@ -34,9 +35,9 @@ class Checker:
             return check_output(schema, structured)
         if size < CAREFUL_BYTES and is_linear(schema):
             return await anyio.to_thread.run_sync(check_output, schema, structured)
-        with anyio.move_on_after(CHECK_S):
+        with anyio.move_on_after(self._limit_s):
             return await self._worker.run(check_output, schema, structured)
-        return Verdict(UNUSABLE, why=f"checking against it took more than {CHECK_S:g} s")
+        return Verdict(UNUSABLE, why=f"checking against it took more than {self._limit_s:g} s")
 
     def arguments(self, schema: Any, value: Any, size: int) -> list[FieldError]:
         """What breaks the input schema; called from a request thread."""
@@ -44,7 +45,7 @@ class Checker:
             return validate(schema, value)
         future = self._worker.submit(validate, schema, value)
         try:
-            return future.result(CHECK_S)
+            return future.result(self._limit_s)
         except TooSlow:
             future.cancel()
-            return [FieldError("", f"The check against the schema took more than {CHECK_S:g} s.")]
+            return [FieldError("", f"The check against the schema took more than {self._limit_s:g} s.")]

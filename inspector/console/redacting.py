@@ -7,7 +7,9 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from inspector.catalog.snapshot import read_pages
+from inspector.errors import ConfigError
 from inspector.settings.spec import ServerSpec
+from inspector.settings.variables import expand_environment
 from inspector.trace.redact import Redactor, Rules
 from inspector.trace.redact.names import secret_name
 
@@ -20,7 +22,7 @@ def redactor_for(*specs: ServerSpec, rules: Rules | None = None, **options: Any)
 
 def passed_to(specs: Iterable[ServerSpec]) -> Iterator[str]:
     """Values we gave these servers that may be secrets: environment, headers, parts of the URL, flags."""
-    for spec in specs:
+    for spec in map(_as_started, specs):
         yield from spec.env.values()
         yield from spec.headers.values()
         for name, value in zip(spec.argv, spec.argv[1:], strict=False):
@@ -32,6 +34,13 @@ def passed_to(specs: Iterable[ServerSpec]) -> Iterator[str]:
                 yield value
         if spec.url is not None:
             yield from _in_url(spec.url)
+
+
+def _as_started(spec: ServerSpec) -> ServerSpec:
+    try:
+        return expand_environment(spec)
+    except ConfigError:  # it cannot be started, so nothing was passed to it
+        return spec
 
 
 def _in_url(url: str) -> Iterator[str]:
