@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 from urllib.parse import unquote
 
 SCALARS = ("string", "integer", "number", "boolean")
+_INDEX: Final = re.compile("0|[1-9][0-9]{0,15}")
+"""An array index as RFC 6901 writes it, as long as any array can need."""
 _COMBINATORS = ("anyOf", "oneOf", "allOf", "not", "if", "$dynamicRef", "patternProperties", "prefixItems")
 
 
@@ -21,7 +24,7 @@ def at_pointer(root: Any, pointer: str) -> Any:
         key = step.replace("~1", "/").replace("~0", "~")
         if isinstance(node, dict) and key in node:
             node = node[key]
-        elif isinstance(node, list) and key.isdecimal() and int(key) < len(node):
+        elif isinstance(node, list) and _INDEX.fullmatch(key) and int(key) < len(node):
             node = node[int(key)]
         else:
             return None

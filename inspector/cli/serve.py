@@ -21,6 +21,7 @@ import click
 from inspector.cli.options import TargetCommand, spec_of, target_options
 from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.errors import LoupeError, UsageError
+from inspector.settings.files import append_private
 from inspector.settings.paths import Paths, living_consoles, remove_console, write_console
 from inspector.settings.spec import ServerSpec
 
@@ -60,7 +61,7 @@ def serve(
     actual = listening.getsockname()[1]
     guard = Guard(actual, host, allow_origin)
     log_file = paths.data / "loupe.log"
-    logging.basicConfig(filename=log_file, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    log_to(log_file)
     with Console(paths) as console:
         server = WebServer(create_app(console, guard, log_file=log_file), listening)
         write_console(paths, f"http://{host}:{actual}/", actual, guard.admin_secret)
@@ -72,6 +73,12 @@ def serve(
             server.run()
         finally:
             remove_console(paths, actual)
+
+
+def log_to(file: Path) -> None:
+    """Warnings and errors into a file only its owner can read: they may quote what servers and people sent."""
+    stream = os.fdopen(append_private(file), "a", encoding="utf-8", errors="backslashreplace")
+    logging.basicConfig(stream=stream, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 def targets(words: tuple[str, ...], options: dict[str, Any]) -> list[ServerSpec]:

@@ -16,6 +16,7 @@ import click
 from inspector.cli.options import TargetCommand
 from inspector.cli.terminal import print_document, printable
 from inspector.errors import FileError, LoupeError, UsageError
+from inspector.settings.files import append_private
 from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
 
@@ -126,7 +127,9 @@ class Log:
         line = f"{datetime.now(UTC).isoformat(timespec='milliseconds')} {text}\n"
         with suppress(OSError):  # there is nowhere left to say it, and the traffic must not know
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self.path.open("a", encoding="utf-8", errors="backslashreplace") as file:
+            with os.fdopen(
+                append_private(self.path), "a", encoding="utf-8", errors="backslashreplace"
+            ) as file:
                 file.write(line)
 
 

@@ -15,8 +15,10 @@ from inspector.doctor.stderr_hints import remedy_for
 from inspector.doctor.step import Seen, Step
 from inspector.errors import LoupeError
 from inspector.protocol.eras import MODERN
+from inspector.settings.hiding import Hider
 from inspector.settings.paths import Paths
 from inspector.settings.spec import STDIO, ServerSpec
+from inspector.settings.variables import expand_environment, placeholders
 from inspector.wire.children import Children
 from inspector.wire.connection import Connection
 from inspector.wire.events import Journal
@@ -26,20 +28,27 @@ class Doctor:
     """Examines one server on connections of its own; everything it starts is ended before `examine` returns."""
 
     def __init__(self, spec: ServerSpec, paths: Paths, *, probe: bool = False) -> None:
-        self.spec = spec
+        self.spec = self.ready = spec
         self.probe = probe
         self.paths = paths
         self.seen = Seen()
 
     def examine(self) -> Iterator[Step]:
-        """The steps in order. A False one that makes further ones pointless ends the examination."""
+        """The steps in order. A False one that makes further ones pointless ends the examination.
+
+        Raises ConfigError when a variable of the environment has no value; those that have one are not shown.
+        """
+        self.ready = expand_environment(self.spec)
+        yield from map(Hider(placeholders(self.spec)).tree, self._steps())
+
+    def _steps(self) -> Iterator[Step]:
         if self.spec.transport == STDIO:
-            step = stdio.command(self.spec)
+            step = stdio.command(self.ready)
             yield step
             if not step.ok:
                 return
         else:
-            reached = list(http.reach(self.spec))
+            reached = list(http.reach(self.ready))
             yield from reached
             if not reached[-1].ok:
                 return
@@ -77,7 +86,7 @@ class Doctor:
 
     def _after_the_lists(self) -> Iterator[Step]:
         if self.spec.transport != STDIO:
-            yield http.cors(self.spec)
+            yield http.cors(self.ready)
             return
         yield stdio.stdout(self.seen)
         yield from stdio.probe_noise(self.seen)
@@ -122,9 +131,9 @@ class Doctor:
         if self.spec.transport == STDIO:
             return
         status = problem.facts.get("status")
-        yield from http.host_rule(self.spec, status)
+        yield from http.host_rule(self.ready, status)
         if status == 401:
-            yield from http.challenge(self.spec, problem.facts.get("www_authenticate"))
+            yield from http.challenge(self.ready, problem.facts.get("www_authenticate"))
 
     def _second_start(self, portal: BlockingPortal, first: Connection) -> Iterator[Step]:
         """A second connection: the same list again? And for a modern server that lists nothing, the other era."""

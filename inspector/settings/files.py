@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -61,6 +62,38 @@ def read_text(path: Path) -> str:
         raise ConfigError(
             f"{path} is no text that can be read (byte {error.start}).", "Save it as UTF-8."
         ) from None
+
+
+def read_own(path: Path, largest: int) -> bytes | None:
+    """The bytes of a file only we can have written: regular, no link, our uid, closed to others, `largest` at most.
+
+    None for anything else there, a FIFO too, which is not waited for. Raises OSError when nothing can be opened.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    handle = os.open(path, flags)
+    try:
+        found = os.fstat(handle)
+        private = os.name == "nt" or (is_ours(found) and not found.st_mode & 0o077 and found.st_nlink == 1)
+        if not stat.S_ISREG(found.st_mode) or not private or found.st_size > largest:
+            return None
+        with os.fdopen(os.dup(handle), "rb") as file:
+            content = file.read(largest + 1)
+        return content if len(content) <= largest else None
+    finally:
+        os.close(handle)
+
+
+def is_ours(found: os.stat_result) -> bool:
+    """Whether it belongs to the user we run as; Windows has other means, and a profile folder is private there."""
+    return os.name == "nt" or found.st_uid == os.geteuid()
+
+
+def append_private(path: str | Path) -> int:
+    """A file descriptor to append with, the file 0600 even when it was there before. Raises OSError."""
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    if os.name != "nt":
+        os.fchmod(handle, 0o600)
+    return handle
 
 
 def write_private(path: Path, text: str) -> None:

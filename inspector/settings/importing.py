@@ -13,9 +13,10 @@ from inspector.errors import ConfigError
 from inspector.settings.commands import command_name, url_name
 from inspector.settings.entry import URL_KEYS, check_url, kind, read_entry, shown
 from inspector.settings.files import read_text
+from inspector.settings.hiding import Hider
 from inspector.settings.jsonc import loads
 from inspector.settings.spec import ServerSpec
-from inspector.settings.variables import Surroundings, expand, unresolved
+from inspector.settings.variables import Surroundings, expand, expand_environment, placeholders, unresolved
 
 _ENV_LINE = re.compile(r"(?:export[ \t]+)?([A-Za-z_][A-Za-z0-9_.]*)[ \t]*=[ \t]*(.*)")
 
@@ -144,7 +145,7 @@ def _read_one(
 ) -> None:
     try:
         spec = expand(read_entry(name, entry, imported.source), around)
-        missing = unresolved(spec)
+        missing = unresolved(spec, around.environ)
         if spec.url is not None and "${" not in spec.url:
             check_url(name, spec.url)
     except ConfigError as error:
@@ -182,10 +183,15 @@ def _env_file(path: Any, around: Surroundings) -> dict[str, str]:
     if not isinstance(path, str):
         raise ConfigError(f"envFile must be a path, not {kind(path)}.")
     # The placeholders of a path are those of any other text: borrow the expansion of a command.
-    wanted = expand(ServerSpec("", argv=(path,)), around).argv[0]
-    if "${" in wanted or (around.workspace is None and not os.path.isabs(wanted)):
+    named = expand(ServerSpec("", argv=(path,)), around)
+    missing = unresolved(named, around.environ)
+    wanted = path if missing else expand_environment(named, around.environ).argv[0]
+    if missing or (around.workspace is None and not os.path.isabs(wanted)):
         raise ConfigError(f"“{path}” cannot be found without the project's folder.")
-    return read_env_file(read_text(Path(around.workspace or "/") / wanted))
+    try:
+        return read_env_file(read_text(Path(around.workspace or "/") / wanted))
+    except ConfigError as problem:
+        raise Hider(placeholders(named, around.environ)).error(problem) from None
 
 
 def read_env_file(text: str) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -16,12 +17,13 @@ import platformdirs
 import psutil
 
 from inspector.errors import StorageError
-from inspector.settings.files import storage_error, write_private
+from inspector.settings.files import is_ours, read_own, storage_error, write_private
 
 DATA_VARIABLE: Final = "MCP_LOUPE_DATA"
 _APP: Final = "mcp-loupe"
 _MARKS: Final = ("loupe.db", "servers.json", "children")
 """Names by which a folder is known to be ours."""
+_LARGEST_STATE: Final = 64 * 1024
 _CLOCK_SLACK: Final = 2.0
 """Seconds. The OS derives a process's start from the boot time, which moves when the clock is set."""
 
@@ -85,6 +87,11 @@ def _ensure_folder(folder: Path) -> None:
                 f"{folder} is a file, not a folder.", "Give a folder with --data-dir (or MCP_LOUPE_DATA)."
             )
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not is_ours(folder.stat()):
+            raise StorageError(
+                f"{folder} belongs to another user, who could change what is in it.",
+                "Give a folder of your own with --data-dir (or MCP_LOUPE_DATA), or change its owner.",
+            )
         if sys.platform != "win32" and stat.S_IMODE(folder.stat().st_mode) & 0o077:
             _close_to_others(folder)
         # Only a real write shows a full disk, a quota or a read-only mount.
@@ -146,7 +153,7 @@ def write_console(paths: Paths, url: str, port: int, admin_secret: str) -> Conso
 def read_console(path: Path) -> ConsoleState | None:
     """What a state file says, of the dead too; None when it is absent or not ours. Raises StorageError."""
     try:
-        known = json.loads(path.read_bytes())
+        known = json.loads(read_own(path, _LARGEST_STATE) or b"")
         return ConsoleState(
             str(known["url"]),
             int(known["port"]),
@@ -157,6 +164,8 @@ def read_console(path: Path) -> ConsoleState | None:
     except FileNotFoundError:
         return None
     except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, a socket: nothing we wrote
+            return None
         raise storage_error(path, error) from None
     except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None

@@ -13,6 +13,7 @@ from inspector.errors import ConfigError, UsageError
 from inspector.settings.entry import check_url, kind, read_entry, written_entry
 from inspector.settings.files import read_text, storage_error, write_private
 from inspector.settings.jsonc import loads
+from inspector.settings.seal import Seal
 from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, ServerSpec, Timeouts
 
 VERSION: Final = 1
@@ -20,7 +21,7 @@ _IDS: Final = ("int", "str")
 # fmt: off
 _OURS: Final = frozenset((
     "name", "type", "transport", "command", "args", "env", "cwd", "url", "httpUrl", "serverUrl",
-    "headers", "era", "timeouts", "declare", "ids", "source",
+    "headers", "era", "timeouts", "declare", "ids", "source", "seal",
 ))
 # fmt: on
 
@@ -29,7 +30,7 @@ class ServerList:
     """Servers by key, the slug of the name. Every call reads the file, so edits by hand count at once.
 
     The file is `{"version": 1, "mcpServers": {KEY: entry}}`, mode 0600, each entry as other clients write
-    it plus ours: name, era, timeouts (seconds), declare, ids, source. Keys we do not know are kept. Values
+    it plus ours: name, era, timeouts (seconds), declare, ids, source, seal. Keys we do not know are kept. Values
     of env and headers are in the file and the specs only, never in a repr or an error.
 
     A file that cannot be parsed raises ConfigError everywhere but in `add`, which keeps it as
@@ -38,6 +39,7 @@ class ServerList:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._seal = Seal(path.with_name("servers.key"))
         self._lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -53,7 +55,7 @@ class ServerList:
 
     def get(self, key: str) -> ServerSpec:
         """Raises UsageError when there is none, ConfigError when its entry cannot be used."""
-        return _spec(key, self._entry(self._load(), key))
+        return self._spec(key, self._entry(self._load(), key))
 
     def add(self, spec: ServerSpec) -> str:
         """Appends and returns the key; also undoes a `remove`. A broken file is set aside first."""
@@ -65,7 +67,7 @@ class ServerList:
                 document = _empty()
             servers = document["mcpServers"]
             key = _free_key(spec.name, servers)
-            servers[key] = _entry(spec)
+            servers[key] = self._sealed(spec)
             self._save(document)
             return key
 
@@ -78,7 +80,7 @@ class ServerList:
             others = {name: value for name, value in document["mcpServers"].items() if name != key}
             new_key = key if _same_slug(key, spec.name) else _free_key(spec.name, others)
             document["mcpServers"] = {
-                new_key if name == key else name: _entry(spec) | unknown if name == key else value
+                new_key if name == key else name: self._sealed(spec) | unknown if name == key else value
                 for name, value in document["mcpServers"].items()
             }
             self._save(document)
@@ -104,7 +106,7 @@ class ServerList:
         """Takes the server out and returns it: `add` of that is the undo."""
         with self._lock:
             document = self._load()
-            spec = _spec(key, self._entry(document, key))
+            spec = self._spec(key, self._entry(document, key))
             del document["mcpServers"][key]
             self._save(document)
             return spec
@@ -120,10 +122,19 @@ class ServerList:
         specs, problems = {}, []
         for key, entry in self._load()["mcpServers"].items():
             try:
-                specs[key] = _spec(key, entry)
+                specs[key] = self._spec(key, entry)
             except ConfigError as error:
                 problems.append(error.message)
         return specs, problems
+
+    def _spec(self, key: str, entry: Any) -> ServerSpec:
+        """The spec of an entry, its source only as far as the entry is as we wrote it."""
+        spec = _spec(key, entry)
+        return replace(spec, source=self._seal.source(entry, spec.source))
+
+    def _sealed(self, spec: ServerSpec) -> dict[str, Any]:
+        entry = _entry(spec)
+        return entry | {"seal": self._seal.of(entry)}
 
     def _entry(self, document: dict[str, Any], key: str) -> dict[str, Any]:
         if key not in document["mcpServers"]:

@@ -37,7 +37,7 @@ from inspector.web.calls_view import (
 )
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
-from inspector.web.results import octets_of
+from inspector.web.results import headline, octets_of
 
 blueprint = Blueprint("calls", __name__)
 
@@ -210,6 +210,7 @@ def _answer(call: Call, clean: Arguments | None = None) -> AnyResponse:
             key=server.key,
             shown=_shown(server, call),
             recent=console().calls.recent(server.key)[:HISTORY],
+            ended=headline,
             call=call,
             clean=clean,
             type_words=type_words,
@@ -237,6 +238,7 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
         call=call,
         gone=gone,
         recent=console().calls.recent(server.key)[:HISTORY],
+        ended=headline,
         most_runs=MOST_RUNS,
     )
 

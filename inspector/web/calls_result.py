@@ -14,7 +14,9 @@ from inspector.errors import Cancelled
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
 from inspector.web.calls_view import Progress, Series, progress_of, series_of
+from inspector.web.causes import http_causes, tool_error_causes
 from inspector.web.frame import console, event_link, store
+from inspector.web.listing import text_of
 from inspector.web.results import Contents, Headline, Text, contents_of, error_object, headline, shown
 from inspector.wire.events import C2S
 
@@ -30,7 +32,11 @@ class Facts:
     request: Row | None = None
     reply: Row | None = None
     printed: tuple[tuple[str, str], ...] = ()
-    """(`stderr` or `noise`, line)."""
+    """(`stderr` or `noise`, line), from the request on; the last LINES of them."""
+
+    @property
+    def stderr(self) -> list[str]:
+        return [line for kind, line in self.printed if kind == "stderr"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,7 @@ class Shown:
     progress: Progress | None
     series: Series | None
     confirm: str
+    causes: tuple[str, ...] = ()
 
 
 def shown_call(server: Server, call: Call, confirm: str) -> Shown:
@@ -81,7 +88,18 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         progress=progress_of(call.progress),
         series=series,
         confirm=confirm,
+        causes=_causes(outcome, facts) if outcome is not None else (),
     )
+
+
+def _causes(outcome: Outcome, facts: Facts) -> tuple[str, ...]:
+    """Likely causes, likeliest first; of a tool error only when its stderr adds to what its text says."""
+    if outcome.explain is None or outcome.what == outcomes.CANCELLED:
+        return ()
+    if outcome.what == outcomes.TOOL_ERROR:
+        return tool_error_causes(facts.stderr) if facts.stderr else ()
+    known = outcome.error.facts if outcome.error is not None else {}
+    return http_causes(outcome.explain, known.get("status"), body=str(known.get("body") or ""))
 
 
 def last_outcome(call: Call) -> Outcome | None:
@@ -130,5 +148,5 @@ def _request_seq(session: int, call: Call) -> int | None:
 
 def _printed(session: int, c: int, after: int, before: int | None) -> tuple[tuple[str, str], ...]:
     wanted = Filter(c=(c,), t=frozenset({"stderr", "noise"}))
-    rows: Sequence[Row] = store().page(session, wanted, after=after, before=before, limit=LINES)
-    return tuple([(row.t, (row.raw_head or b"").decode("utf-8", "backslashreplace")) for row in rows])
+    rows: Sequence[Row] = store().page(session, wanted, before=before, limit=LINES)
+    return tuple([(row.t, text_of(row)) for row in rows if row.seq > after])

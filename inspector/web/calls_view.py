@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,6 +18,8 @@ from inspector.catalog.forms import STATE, FieldError, fields_of
 from inspector.catalog.measure import Measure
 from inspector.console import outcome as outcomes
 from inspector.console.outcome import Outcome
+from inspector.web.causes import plain_sentence
+from inspector.web.results import OUTPUT_INVALID, headline
 
 TOOLS_SHOWN: Final = 200
 NAME: Final = "a:"
@@ -191,8 +194,8 @@ def form_pane(
         [_field(each, f"f{n}", form, errors, fresh) for n, each in enumerate(described) if each.path]
     )
     root = next((each for each in described if not each.path), Field("", "", "other members", "json"))
-    whole = not shown
-    extra = _field(root, "f-other", form, errors, fresh) if form.get("") or (whole and described) else None
+    more = len(shown) < len(described)
+    extra = _field(root, "f-other", form, errors, fresh) if form.get("") or more else None
     paths = {each.field.path for each in _flat(shown)} | ({""} if extra else set())
     general = tuple([_said(error) for error in errors if _owner(error.path, paths) is None])
     return Arguments("form", shown, extra, general=general)
@@ -204,7 +207,8 @@ def json_pane(text: str, errors: Sequence[FieldError] = ()) -> Arguments:
 
 
 def _said(error: FieldError) -> str:
-    return f"{error.path}: {error.message}" if error.path else error.message
+    sentence = plain_sentence(error.message)
+    return f"{error.path}: {sentence}" if error.path else sentence
 
 
 def _owner(path: str, paths: set[str]) -> str | None:
@@ -358,14 +362,18 @@ class Series:
 
     @property
     def errors(self) -> int:
-        return sum(count for what, count in self.counts if what != outcomes.OK)
+        return sum(count for what, count in self.counts if what not in (outcomes.OK, OUTPUT_INVALID))
+
+    @property
+    def invalid(self) -> int:
+        return dict(self.counts).get(OUTPUT_INVALID, 0)
 
 
 def series_of(timings: Mapping[str, Any], ended: Sequence[Outcome]) -> Series:
     """The numbers of a series so far; times are of answered calls only."""
     rows = tuple([(name, timings.get(name)) for name in ("p50", "p95", "min", "max")])
-    counts = tuple(sorted(timings["counts"].items()))
-    return Series(rows, counts, timings["ended"], timings["runs"], plot_of(ended))
+    words = Counter(headline(one).word if one.what == outcomes.OK else one.what for one in ended)
+    return Series(rows, tuple(sorted(words.items())), timings["ended"], timings["runs"], plot_of(ended))
 
 
 def plot_of(ended: Sequence[Outcome]) -> Markup:
@@ -373,12 +381,10 @@ def plot_of(ended: Sequence[Outcome]) -> Markup:
 
     More than BARS calls share bars: a bar is the slowest of its calls.
     """
-    if not ended:
-        return Markup("")
     per = -(-len(ended) // BARS)
     groups = [ended[at : at + per] for at in range(0, len(ended), per)]
-    most = max([one.ms or 0.0 for one in ended]) or 1.0
-    step = 100 / len(groups)
+    most = max([one.ms or 0.0 for one in ended], default=0.0) or 1.0
+    step = 100 / max(1, len(groups))
     bars = []
     for at, group in enumerate(groups):
         bad = any(one.what != outcomes.OK for one in group)
@@ -389,5 +395,4 @@ def plot_of(ended: Sequence[Outcome]) -> Markup:
             f' height="{height:.1f}"/>'
         )
     says = f"Times of {len(ended)} calls in order; the slowest answer took {most:.1f} ms."
-    svg = f'<svg class="call__plot" role="img" aria-label="{says}">{"".join(bars)}</svg>'
-    return Markup(svg)  # noqa: S704 -- numbers and our own words only
+    return Markup(f'<svg class="call__plot" role="img" aria-label="{says}">{"".join(bars)}</svg>')  # noqa: S704 -- numbers and our own words only

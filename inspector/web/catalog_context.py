@@ -33,7 +33,7 @@ from inspector.web.catalog_facts import (
 from inspector.web.catalog_findings import Finds
 from inspector.web.catalog_history import chart, listings
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
-from inspector.web.frame import console, event_link, store
+from inspector.web.frame import console, current_label, event_link, store
 from inspector.web.render import delta
 
 PAGES_SHOWN: Final = 50
@@ -141,7 +141,8 @@ def screen(key: str, what: str, query: Query, failure: LoupeError | None = None)
     context: dict[str, Any] = {
         "key": key, "what": what, "query": query, "server": server, "catalog": catalog, "label": LABELS[what],
         "tabs": tabs(server, what, query), "seen": stamp(server, catalog), "WINDOW": WINDOW,
-        "connected": server.state == "connected", "failure": problem_of(failure) if failure else None,
+        "subject": current_label(key), "connected": server.state == "connected",
+        "failure": problem_of(failure) if failure else None,
     }  # fmt: skip
     if catalog is None or not catalog.snapshot.pages:
         error = server.error if server.state in ("failed", "lost") and failure is None else None
@@ -173,10 +174,17 @@ def strip(server: Server, catalog: Catalog, index: Index, query: Query) -> dict[
         "fresh": list_freshness(
             snapshot, measured.pages, catalog.hints, changed_at_us=catalog.changed_at_us, connected=told, now_us=now_us
         ),
-        "outcome": outcome(index.change, catalog.ms, snapshot.what) if catalog.live else "",
+        "outcome": outcome(index.change, catalog.ms, snapshot.what, first=at_start(catalog)) if catalog.live else "",
         "change": index.change, "listed_at": catalog.listed_at_us, "since": since(catalog, query, now_us),
         "kept_since": "" if told else kept_since(catalog, now_us),
     }  # fmt: skip
+
+
+def at_start(catalog: Catalog) -> bool:
+    """Whether Loupe asked for this list by itself, right after the connect: its time holds the server's start."""
+    seq = catalog.snapshot.pages[0].seq
+    asked = store().pair_of(console().recorder.session, seq) if seq is not None else None
+    return asked is not None and asked.cause == "housekeeping"
 
 
 def order_word(catalog: Catalog) -> str:
@@ -205,8 +213,9 @@ def table(catalog: Catalog, query: Query) -> dict[str, Any]:
     index = indexes().of(catalog, rules_off()[0])
     lines, total = index.window(query)
     after = query.at + WINDOW
+    filtered = index.sums(query) if query.q or query.find else None
     return {
-        "lines": lines, "total": total, "most": index.most, "pending": waiting(catalog),
+        "lines": lines, "total": total, "filtered": filtered, "most": index.most, "pending": waiting(catalog),
         "after": after if after < total else None, "before": max(0, query.at - WINDOW) if query.at else None,
         "is_tools": catalog.snapshot.what == TOOLS,
     }  # fmt: skip

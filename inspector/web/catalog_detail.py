@@ -12,6 +12,7 @@ from inspector.catalog.measure import PARTS
 from inspector.catalog.providers import PROVIDERS, Rendering
 from inspector.catalog.snapshot import TOOLS
 from inspector.web import charts
+from inspector.web.calls_view import has_utf8
 from inspector.web.catalog_facts import as_json
 from inspector.web.catalog_view import TITLES, Index, Query, refused_by_number, tool_hints
 
@@ -85,7 +86,7 @@ def detail(index: Index, query: Query, raw: str | None) -> Detail | None:
         position, measure.name, _title(index, position), index.twins(position), measure.definition_bytes, view, views,
         measure.broken, text[:RAW_SHOWN] if plain else text, plain, max(0, len(text) - RAW_SHOWN) if plain else 0,
         _parts(measure.parts, measure.definition_bytes), sent, _hints(hints),
-        tool and not measure.broken and bool(measure.name),
+        tool and not measure.broken and bool(measure.name) and has_utf8(measure.name or ""),
     )  # fmt: skip
 
 

@@ -180,9 +180,12 @@ def _timed(
     )  # fmt: skip
 
 
-def outcome(change: Change | None, took_ms: float, what: str) -> str:
-    """What the last refresh did: `wire, 71 ms, no change`, `wire, 71 ms, +2 tools, −31 B`."""
-    words = ["wire", f"{ms(took_ms)} ms"]
+def outcome(change: Change | None, took_ms: float, what: str, *, first: bool = False) -> str:
+    """What the last refresh did: `wire, 71 ms, no change`, `wire, 71 ms, +2 tools, −31 B`.
+
+    first: it is the list after the connect, whose time is the server's start as much as its answer.
+    """
+    words = ["first list after the start" if first else "wire", f"{ms(took_ms)} ms"]
     if change is None:
         return ", ".join(words)
     if change.nothing:

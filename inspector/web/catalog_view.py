@@ -238,6 +238,13 @@ class Index:
         shown = found[query.at : query.at + WINDOW]
         return [self._line(index, index == chosen, counted) for index in shown], len(found)
 
+    def sums(self, query: Query) -> tuple[int, int | None]:
+        """Bytes and tokens of everything that `window` would show; tokens None while they are not counted."""
+        found = self.listed(query.sort, query.rendering, query.q, query.find)
+        counted = self.tokens(query.rendering)
+        tokens = None if counted is None else sum(counted.each[index] or 0 for index in found)
+        return sum(self.measures[index].definition_bytes for index in found), tokens
+
     def _line(self, index: int, on: bool, counted: Tokens | None) -> Line:
         each = self.measures[index]
         hints = tool_hints(each)
@@ -268,9 +275,7 @@ class Index:
 
     def shares(self) -> list[tuple[str, str, str]]:
         """The legend: (label, fill, share) of each part that is there."""
-        rows = [
-            (label, fill, sum(self.parts[key] for key in keys)) for label, fill, keys in charts.PARTS[:-1]
-        ]
+        rows = [(label, fill, sum(self.parts[key] for key in keys)) for label, fill, keys in charts.PARTS]
         return [
             (label, fill, f"{weight / self.bytes * 100:.1f}{chr(0xA0)}%")
             for label, fill, weight in rows

@@ -100,9 +100,9 @@ def _lay(areas: Sequence[float], box: Box) -> tuple[list[Box], Box]:
     starts = list(accumulate((area / (depth or 1.0) for area in areas), initial=0.0))
     if upright:
         placed = [Box(box.x, box.y + a, depth, b - a) for a, b in pairwise(starts)]
-        return placed, Box(box.x + depth, box.y, box.width - depth, box.height)
+        return placed, Box(box.x + depth, box.y, max(box.width - depth, 0.0), box.height)
     placed = [Box(box.x + a, box.y, b - a, depth) for a, b in pairwise(starts)]
-    return placed, Box(box.x, box.y + depth, box.width, box.height - depth)
+    return placed, Box(box.x, box.y + depth, box.width, max(box.height - depth, 0.0))
 
 
 def treemap(families: Sequence[Family], *, families_max: int = 14, cells_max: int = 60) -> Markup:
@@ -161,10 +161,10 @@ def _family_label(family: Family, box: Box, width: float, total: int) -> str:
         for classes, (label, tail) in _merged("tm__f", texts)
         if label
     ]
-    return (
-        f'<svg x="{_p(box.x, width)}" y="{box.y:.0f}" width="{_p(box.width - 8, width)}" height="16">'
-        f"{''.join(out)}</svg>"
-    )
+    if not out or box.height < LABEL:
+        return ""
+    across = _across(100 * box.x / width, 100 * (box.width - 8) / width)
+    return f"<svg {across} {_down(box.y, 16)}>{''.join(out)}</svg>"
 
 
 def _cell(cell: Cell, box: Box, width: float) -> str:
@@ -187,9 +187,9 @@ def _cell(cell: Cell, box: Box, width: float) -> str:
         if text
     ]
     target = f' data-to="{escape(cell.href)}"' if cell.href else ""
+    across = _across(100 * box.x / width, 100 * box.width / width)
     return (
-        f'<svg class="tm__c{" tm__c--on" if cell.on else ""}"{target} x="{_p(box.x, width)}" y="{box.y:.1f}"'
-        f' width="{_p(box.width, width)}" height="{box.height:.1f}">'
+        f'<svg class="tm__c{" tm__c--on" if cell.on else ""}"{target} {across} {_down(box.y, box.height)}>'
         f"<title>{visible(cell.name)}: {cell.bytes:,} bytes</title>{_fills(cell.parts, cell.bytes, 't')}"
         f'<rect class="tm__e" width="100%" height="100%"/>{"".join(texts)}</svg>'
     )
@@ -219,9 +219,7 @@ def _fills(parts: Mapping[str, int], total: int, kind: str, share: float = 100.0
     for _, fill, keys in PARTS:
         width = sum(parts.get(key, 0) for key in keys) / total * share if total else 0.0
         if width >= 0.4:
-            out.append(
-                f'<rect class="{kind}-{fill}" x="{at:.1f}%" width="{width + 0.1:.1f}%" height="100%"/>'
-            )
+            out.append(f'<rect class="{kind}-{fill}" {_across(at, width + 0.1, digits=1)} height="100%"/>')
         at += width
     return "".join(out)
 
@@ -236,7 +234,7 @@ def share_bar(fraction: float, fill: str = "acc", *, rail: bool = True, right: b
     """A plain bar, `fraction` of its width, filled with `f-…`; `right` lets it grow from the right edge."""
     width = 100 * min(1.0, max(0.0, fraction))
     x = 100 - width if right else 0.0
-    rect = f'<rect class="f-{fill}" x="{x:.1f}%" width="{width:.1f}%" height="100%"/>'
+    rect = f'<rect class="f-{fill}" {_across(x, width, digits=1)} height="100%"/>'
     return _hidden("bar bar--rail" if rail else "bar", rect)
 
 
@@ -249,13 +247,14 @@ def meter(fraction: float, *, stale: bool = False) -> Markup:
 def waterfall(x: float | None, width: float = 0.0, cls: str = "") -> Markup:
     """A row's mark: a bar when `width` (per cent) is above zero, a 2 px tick for an instant, none without `x`.
 
-    cls: class of the row (`req`, `http`, `err`…), which sets the colour.
+    cls: class of the row (`req`, `http`, `err`…), which sets the colour. What lies outside the axis is not drawn.
     """
-    if x is None:
+    if x is None or x > 100 or x + max(width, 0) < 0:
         return Markup("")
     fill = {"req": "wf__b", "http": "wf__b wf__b--http", "err": "wf__e"}.get(cls, "wf__t")
-    place = f'y="8" width="{max(width, 0.8):.2f}%" height="8"' if width > 0 else 'y="9" width="2" height="6"'
-    return _hidden("wf", f'<rect class="{fill}" x="{x:.2f}%" {place}/>')
+    if width > 0:
+        return _hidden("wf", f'<rect class="{fill}" {_across(x, width, least=0.8)} y="8" height="8"/>')
+    return _hidden("wf", f'<rect class="{fill}" x="{x:.2f}%" y="9" width="2" height="6"/>')
 
 
 def span_of(ms: float) -> float:
@@ -308,8 +307,7 @@ def overview(marks: Sequence[Mark], span_ms: float, window: tuple[float, float] 
 
 
 def _overview_mark(mark: Mark, span: float, lanes: Mapping[str, int]) -> str:
-    x = min(100.0, 100 * mark.at_ms / span)
-    width = min(100 * mark.ms / span, 100 - x)
+    x = min(100.0, max(0.0, 100 * mark.at_ms / span))
     if mark.cls == "err":
         return (
             f'<svg x="{x:.2f}%" overflow="visible"><path class="f-err" d="M-4 0h9l-4.500 6z"/>'
@@ -317,7 +315,8 @@ def _overview_mark(mark: Mark, span: float, lanes: Mapping[str, int]) -> str:
         )
     if mark.cls in lanes:
         fill = "desc" if mark.cls == "req" else "schema"
-        return f'<rect class="f-{fill}" x="{x:.2f}%" y="{lanes[mark.cls]}" width="{max(width, 0.25):.2f}%" height="5"/>'
+        across = _across(x, 100 * mark.ms / span, least=0.25)
+        return f'<rect class="f-{fill}" {across} y="{lanes[mark.cls]}" height="5"/>'
     return f'<rect class="f-oth" x="{x:.2f}%" y="{22 + 6 * (mark.cls == "note")}" width="2" height="4"/>'
 
 
@@ -339,15 +338,26 @@ def _brush(window: tuple[float, float] | None, span: float) -> str:
     if window is None:
         return ""
     x, width = 100 * window[0] / span, 100 * (window[1] - window[0]) / span
+    across, end = _across(x, width), min(100.0, max(0.0, x + width))
     return (
-        f'<rect class="over__w" x="{x:.2f}%" width="{width:.2f}%" height="34"/>'
-        f'<rect class="over__we" x="{x:.2f}%" y="33" width="{width:.2f}%" height="2"/>'
-        f'<rect class="over__we" x="{x + width:.2f}%" width="2" height="35"/>'
+        f'<rect class="over__w" {across} height="34"/>'
+        f'<rect class="over__we" {across} y="33" height="2"/>'
+        f'<rect class="over__we" x="{end:.2f}%" width="2" height="35"/>'
     )
 
 
-def _p(px: float, width: float) -> str:
-    return f"{100 * px / width:.2f}%"
+def _across(x: float, width: float, *, least: float = 0.0, digits: int = 2) -> str:
+    """`x` and `width` attributes in per cent: what of the stretch lies inside 0 to 100, `least` wide at least."""
+    left, right = min(max(x, 0.0), 100.0), min(max(x + width, 0.0), 100.0)
+    wide = max(right - left, least)
+    left = round(min(left, 100.0 - wide), digits)
+    return f'x="{left:.{digits}f}%" width="{min(wide, 100.0 - left):.{digits}f}%"'
+
+
+def _down(y: float, height: float) -> str:
+    """`y` and `height` attributes in px, inside the height of a treemap."""
+    top = round(min(max(y, 0.0), HEIGHT), 1)
+    return f'y="{top:.1f}" height="{min(max(height, 0.0), HEIGHT - top):.1f}"'
 
 
 def _hidden(classes: str, inner: str) -> Markup:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from inspector.catalog.jsontext import utf8
 from inspector.console.console import Console
 from inspector.errors import UsageError
 from inspector.trace.filters import Filter
@@ -16,7 +17,8 @@ from inspector.web.explain import Around, Explained, explain
 from inspector.web.listing import eras_of, head, stderr_before
 from inspector.web.masking import shown_body, shown_headers
 from inspector.web.render import Row
-from inspector.web.rows import Known, view
+from inspector.web.rows import Known, header, view
+from inspector.web.verdicts import invalid_outputs
 from inspector.wire.connection import CONNECTED, CONNECTING
 
 TABS: Final = ("explain", "raw", "pretty", "pair", "headers")
@@ -93,13 +95,19 @@ def detail(console: Console, store: Store, session: int, seq: int, tab: str) -> 
     exchange = _exchange(store, stored)
     asked = {pair.seq: pair} if pair is not None else {}
     tabs = [name for name in TABS if (name != "pair" or pair) and (name != "headers" or exchange)]
-    found = Detail(view(stored, known=Known(eras, asked)), stored, tab, tabs, _line(stored, pair), pair)
+    invalid = invalid_outputs(console, [stored])
+    known = Known(eras, asked, invalid)
+    found = Detail(view(stored, known=known), stored, tab, tabs, _line(stored, pair), pair)
     found.tab = tab if tab in tabs else "explain"
     if found.tab == "explain":
-        around = Around(
-            eras.get(stored.c), pair, _status(exchange), _stderr(store, stored), _is_open(console, stored)
-        )
-        found.explained = explain(stored, around)
+        lines, during = _stderr(store, stored, pair)
+        found.explained = explain(
+            stored,
+            Around(
+                eras.get(stored.c), pair, _status(exchange), lines, _is_open(console, stored), during,
+                invalid.get(seq), _content_type(exchange),
+            ),
+        )  # fmt: skip
     elif found.tab == "raw":
         found.raw = _bytes(store, stored)
     elif found.tab == "pretty":
@@ -144,9 +152,22 @@ def _status(exchange: Sequence[Stored]) -> int | None:
     return status if isinstance(status, int) else None
 
 
-def _stderr(store: Store, row: Stored) -> list[str]:
+def _content_type(exchange: Sequence[Stored]) -> str:
+    return header(exchange[-1].body.get("headers"), "content-type") if exchange else ""
+
+
+def _stderr(store: Store, row: Stored, pair: Stored | None) -> tuple[list[str], bool]:
+    """The stderr lines that belong to an event, and whether all of them came between a request and this end of it.
+
+    What the server wrote for another request proves nothing of this one: it stands in only where there is none.
+    """
+    failed = row.t == "rpc" and (row.kind == "error" or row.body.get("tool_error") is True)
+    if failed or (row.t == "error" and pair is not None):
+        lines = stderr_before(store, row, after=pair.seq) if pair is not None and pair.seq < row.seq else []
+        if lines or failed:
+            return lines, True
     wanted = row.t == "error" or (row.t == "proc" and row.body.get("what") == "exited")
-    return stderr_before(store, row) if wanted else []
+    return (stderr_before(store, row) if wanted else []), False
 
 
 def _is_open(console: Console, row: Stored) -> bool:
@@ -172,7 +193,7 @@ def _read(store: Store, row: Stored, most: int) -> bytes:
 def _bytes(store: Store, row: Stored) -> Bytes:
     if row.raw_head is None:
         text = _fields(row)
-        size = len(text.encode())
+        size = len(utf8(text))
         return Bytes(size, text, shown=size, made=True)
     raw = _read(store, row, READ_BYTES)
     size = row.bytes if row.bytes is not None else len(raw)

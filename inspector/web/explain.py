@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from inspector.catalog.validation import Verdict
 from inspector.protocol import codes
 from inspector.protocol.codes import ErrorEntry
 from inspector.protocol.eras import Era
 from inspector.trace.rows import Row as Stored
 from inspector.web import rows
+from inspector.web.causes import http_causes, plain_sentence, tool_error_causes
+from inspector.web.endings import ending
 from inspector.web.masking import masked_url
+from inspector.web.origins import said_by, subject
 from inspector.web.render import ms, num
 
 Facts = list[tuple[str, str]]
@@ -50,22 +53,6 @@ _RAN: Final = {
     "http-not-found": "No: nothing at this address took it.",
     "session-ended": "No: the server did not know the session. Safe to send again in a new one.",
 }
-_EXIT: Final = {
-    0: "It ended normally.",
-    1: "The usual code of a program that failed; its stderr says why.",
-    2: "Often wrong command-line arguments; its stderr says which.",
-    126: "The shell found the command but may not run it.",
-    127: "The shell did not find the command.",
-}
-_SIGNALS: Final = {
-    "SIGSEGV": "It read or wrote memory it may not touch: a crash in native code.",
-    "SIGABRT": "It gave up by itself: a failed assertion or an uncaught native exception.",
-    "SIGKILL": "It was killed without a chance to clean up: by a person, by Loupe's last step, or for want of memory.",
-    "SIGTERM": "It was asked to end.",
-    "SIGINT": "It was interrupted, as by Ctrl-C.",
-    "SIGPIPE": "It wrote to a pipe nobody reads.",
-    "SIGBUS": "It touched memory that is not there: a crash in native code.",
-}
 
 
 @dataclass(slots=True)
@@ -85,14 +72,17 @@ class Explained:
     entry: ErrorEntry | None = None
     stderr: Sequence[str] = ()
     since_ms: int | None = None
+    stderr_during: bool = False
+    """All of stderr came between the request and this."""
 
 
 @dataclass(slots=True, frozen=True)
 class Around:
     """What is known beside the event itself.
 
-    pair: the other half. http_status: of the exchange that carried it. stderr: the last lines before it.
-    open: the connection is still up, so an answer may come.
+    pair: the other half. http_status: of the exchange that carried it. stderr: the last lines before it; during:
+    all of them came between the request and this. open: the connection is still up, so an answer may come.
+    output: the verdict on a result that breaks its tool's outputSchema. content_type: of that exchange's answer.
     """
 
     era: Era | None = None
@@ -100,6 +90,9 @@ class Around:
     http_status: int | None = None
     stderr: Sequence[str] = ()
     open: bool = False
+    during: bool = False
+    output: Verdict | None = None
+    content_type: str = ""
 
 
 def explain(row: Stored, around: Around) -> Explained:
@@ -111,7 +104,9 @@ def explain(row: Stored, around: Around) -> Explained:
     if row.t == "proc":
         return _process(row, around)
     if row.t == "http":
-        return _http(row)
+        return _http(row, around)
+    if row.t == "noise":
+        return _noise(row)
     words = rows.view(row)
     name, lead = _PLAIN.get(
         row.t, ("Unknown event", "This version of Loupe does not know events of this kind.")
@@ -123,10 +118,6 @@ _PLAIN: Final = {
     "stderr": (
         "A line on stderr",
         "What the server's process wrote for people. It is no part of the protocol.",
-    ),
-    "noise": (
-        "Bytes that are no frame",
-        "They came where only JSON-RPC may come. Loupe skipped them and went on; other clients may not.",
     ),
     "connection": ("Connection", "What became known of the connection at this moment."),
     "catalog": ("A list was read to its end", "Loupe measured it and kept it as a snapshot."),
@@ -189,7 +180,28 @@ def _whose(entry: ErrorEntry) -> str:
 def _tool_error(row: Stored, around: Around) -> Explained:
     entry = codes.entry("tool-error")
     facts = [("Whose", "The tool's, sent by the server as a result."), *_ran(entry), ("Spec", entry.spec)]
-    return _of_entry(entry, entry.meaning, facts + _took(row, around))
+    found = _of_entry(entry, entry.meaning, facts + _took(row, around))
+    found.causes, found.stderr, found.stderr_during = tool_error_causes(around.stderr), around.stderr, True
+    if around.stderr:
+        found.remedy = f"Read what it wrote to stderr, beneath. {entry.remedy}"
+    return found
+
+
+def _noise(row: Stored) -> Explained:
+    where = "an HTTP body" if "http" in row.body else "stdout"
+    lead = f"It came on {where}, where only JSON-RPC may come. Loupe skipped it and went on; other clients may not."
+    remedy = (
+        "Answer with JSON-RPC alone."
+        if "http" in row.body
+        else "Print to stderr instead: print(…, file=sys.stderr), console.error(…), or a logger that writes to stderr."
+    )
+    why = [("Why", str(row.body["why"]))] if row.body.get("why") else []
+    facts = [("Whose", "The server's: its process wrote it."), *why]
+    causes = (
+        "a print() or console.log() in the server, or in a library it uses",
+        "a banner of the program at its start",
+    )
+    return Explained("Not a frame", lead, None, "warn", facts, causes, remedy)
 
 
 def _request(row: Stored, around: Around) -> Explained:
@@ -221,7 +233,17 @@ def _answer(row: Stored, around: Around) -> Explained:
     lead = f"The answer to {row.method}." if row.pair else "An answer to no request of this recording."
     facts: Facts = [("Sent by", _side(row)), ("Id", row.rpc_id or "none"), *_took(row, around)]
     about = rows.view(row).rest
-    return Explained("Answer", lead, facts=facts + ([("Says", about)] if about else []))
+    facts += [("Says", about)] if about else []
+    if around.output is None:
+        return Explained("Answer", lead, facts=facts)
+    breaches = [
+        f"{each.path or 'as a whole'}: {plain_sentence(each.message)}" for each in around.output.errors[:5]
+    ]
+    lead = "The tool answered, but its structuredContent breaks the outputSchema it declares."
+    remedy = "Mend the tool's output or its outputSchema: a client that checks it refuses this answer."
+    return Explained(
+        "Output invalid", lead, None, "warn", [("Breach", each) for each in breaches] + facts, (), remedy
+    )
 
 
 def _notification(row: Stored) -> Explained:
@@ -274,18 +296,17 @@ def _noted(row: Stored, around: Around) -> Explained:
     name = str(body.get("class", "error"))
     origin = str(body.get("origin", "console"))
     entry = entry_for(body, around.era)
-    whose = {"peer": "The server caused it; Loupe noted it.", "sdk": "The client library made it."}
-    facts: Facts = [
-        ("Whose", whose.get(origin, "Loupe's own. The server sent no such error.")),
-        ("Class", name),
-    ]
+    about = subject(str(body.get("layer") or _LAYER_OF.get(name, "")), body) if origin != "peer" else ""
+    facts: Facts = [("Said by", said_by(origin)), *([("About", about)] if about else []), ("Class", name)]
     if entry is not None:
         facts += [*_ran(entry), ("Means", entry.meaning), ("Spec", entry.spec)]
     remedy = str(body.get("remedy") or (entry.remedy if entry is not None else ""))
     title = entry.name if entry is not None else name.replace("-", " ").capitalize()
-    causes = entry.causes if entry is not None else ()
-    stderr = around.stderr if name in ("connect-failed", "stdout-closed") else ()
-    return Explained(title, str(body.get("message", "")), None, "err", facts, causes, remedy, entry, stderr)
+    causes = http_causes(entry, body.get("http_status"), around.content_type) if entry is not None else ()
+    stderr = around.stderr if around.during or name in ("connect-failed", "stdout-closed") else ()
+    found = Explained(title, str(body.get("message", "")), None, "err", facts, causes, remedy, entry, stderr)
+    found.stderr_during = around.during
+    return found
 
 
 def entry_for(body: Mapping[str, Any], era: Era | None) -> ErrorEntry | None:
@@ -337,27 +358,7 @@ _STEPS: Final = {
 }
 
 
-def ending(body: Mapping[str, Any]) -> tuple[str, str]:
-    """The name and meaning of how a process ended: `exited code 3`, `SIGSEGV`."""
-    if "signal" in body:
-        name = str(body["signal"])
-        return name, _SIGNALS.get(name, "A signal ended it.")
-    code = body.get("code")
-    if not isinstance(code, int):
-        return "Exited", "How it ended is not known."
-    if 128 < code < 128 + 65:
-        return f"Exited with code {code}", f"By the shell's custom: ended by {_signal_name(code - 128)}."
-    return f"Exited with code {code}", _EXIT.get(code, "A code of the program's own; its stderr says why.")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
-
-
-def _http(row: Stored) -> Explained:
+def _http(row: Stored, around: Around) -> Explained:
     body, phase = row.body, row.body.get("phase")
     status = body.get("status")
     if phase == "request":
@@ -371,7 +372,12 @@ def _http(row: Stored) -> Explained:
         return Explained("Event stream", "An event without a frame: a comment, a retry time or an endpoint.")
     if status >= 300:
         entry = codes.explain(None, era=None, origin="peer", http_status=status)
-        return _of_entry(
+        found = _of_entry(
             entry, entry.meaning, [("HTTP", f"{status} {body.get('reason', '')}"), ("Spec", entry.spec)]
         )
+        # A server need not offer GET or DELETE: only what a POST is answered with says what the URL is.
+        asked = around.pair.body.get("method") if around.pair is not None else "POST"
+        if asked == "POST":
+            found.causes = http_causes(entry, status, rows.header(body.get("headers"), "content-type"))
+        return found
     return Explained("HTTP answer", f"The server answered {status} {body.get('reason', '')}".rstrip() + ".")

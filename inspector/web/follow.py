@@ -20,6 +20,7 @@ from inspector.web.listing import LIST_BYTES, Scale, rows_of
 from inspector.web.live import WINDOWS, Args, Live
 from inspector.web.query import Query
 from inspector.web.rows import ITEMS
+from inspector.web.verdicts import invalid_outputs
 from inspector.wire.events import Event
 
 ROWS: Final = "/rows"
@@ -90,7 +91,8 @@ def render_rows(stored: Sequence[Stored], args: Args) -> Markup:
     reader = store()
     connections = reader.connections(query.session)
     with_sides = full and args.get("sides") == "1"
-    rows = rows_of(reader, stored, query, connections, scale(args) if full else None, with_sides=with_sides)
+    axis, invalid = scale(args) if full else None, invalid_outputs(console(), stored)
+    rows = rows_of(reader, stored, query, connections, axis, with_sides=with_sides, invalid=invalid)
     template = "timeline/_rows.html" if full else "timeline/_minis.html"
     return Markup(render_template(template, rows=rows, sides=with_sides))  # noqa: S704 -- the template escapes
 

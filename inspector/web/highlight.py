@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Final
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from inspector.web.marks import HIDDEN, Writer, begins_hidden, mark, name_of
 
 INLINE_WIDTH: Final = 60
 """A container this short (characters) stays on one line."""
 FOLD_AT: Final = 120
 FOLD_LIMIT: Final = 20_000
 
-# Control, format, BiDi, zero-width, filler and tag characters, variation selectors (but FE0F, which emoji
-# need), lone surrogates.
-_HIDDEN: Final = (
-    "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
-)
-_HIDDEN_RUN: Final = re.compile(f"[{_HIDDEN}]+")
+CODE_HTML: Final = 512_000
+"""What one laid-out text may cost in characters of HTML beside its punctuation; the rest is counted."""
+ANSI_CHARS: Final = 20_000
+ANSI_HTML: Final = 64_000
+"""The same for one line of terminal output."""
+
 _TOKEN: Final = re.compile(
     r'(?P<s>"[^"\\]*(?:\\.[^"\\]*)*")|(?P<n>-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|(?P<w>true|false|null)'
     r"|(?P<p>[{}\[\],:])|(?P<_>[ \t\r\n]+)",
     re.DOTALL,
 )
-_ATOM: Final = re.compile(rf"\\u[0-9a-fA-F]{{4}}|\\n *|\\.|[{_HIDDEN}]+|[^\\{_HIDDEN}]+|\\", re.DOTALL)
+_ATOM: Final = re.compile(rf"\\u[0-9a-fA-F]{{4}}|\\n *|\\.|[{HIDDEN}]+|[^\\{HIDDEN}]+|\\", re.DOTALL)
 _SGR: Final = re.compile(r"\x1b\[([0-9;]*)m|\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 
 PART_FILLS: Final = {
@@ -77,7 +78,8 @@ def code_lines(text: str, cap: int = 400) -> Code:
     if not tokens or closes is None:
         return _plain(text, cap)
     lines = _layout(tokens, closes)
-    shown = [_line(number, tokens, line) for number, line in enumerate(lines[:cap], 1)]
+    writer = Writer(room=CODE_HTML)
+    shown = [_line(number, tokens, line, writer) for number, line in enumerate(lines[:cap], 1)]
     most = max(line.bytes for line in shown)
     for line in shown:
         line.cost = round(100 * line.bytes / most, 1)
@@ -85,94 +87,77 @@ def code_lines(text: str, cap: int = 400) -> Code:
 
 
 def visible(text: str) -> Markup:
-    """Escape `text` and show its control, BiDi, zero-width and other invisible characters as marks."""
-    return _marked(str(text), keep="\n\t")
+    """Escape `text` and show its control, BiDi, zero-width and other invisible characters as marks.
+
+    A text that would cost more than a page can bear (`marks.HTML`, `marks.MARKS`) is cut, and says by how much.
+    """
+    writer = Writer(keep="\n\t")
+    return Markup(writer.write(str(text)) + writer.rest())  # noqa: S704 -- the writer escapes
 
 
 def ansi(text: str) -> Markup:
-    """Like `visible`, with SGR colour sequences turned to spans and other escape sequences dropped."""
-    out: list[str] = []
-    classes: list[str] = []
+    """Like `visible`, with SGR colour sequences turned to spans and other escape sequences dropped.
+
+    Of one line, ANSI_CHARS characters are read.
+    """
+    writer = Writer(keep="\n\t", room=ANSI_HTML)
+    out = []
+    for (bold, colour), pieces in groupby(_coloured(text[:ANSI_CHARS]), key=lambda piece: piece[0]):
+        classes = [name for name in ("an-b" if bold else "", f"an-{colour}" if colour else "") if name]
+        start, end = (f'<span class="{" ".join(classes)}">', "</span>") if classes else ("", "")
+        writer.spend(len(start + end))
+        html = writer.write("".join([piece for _, piece in pieces]))
+        out.append(start + html + end if html else "")
+    writer.left += max(0, len(text) - ANSI_CHARS)
+    return Markup("".join(out) + writer.rest())  # noqa: S704 -- the writer escapes
+
+
+State = tuple[bool, int]
+"""Bold, and the number of the colour; 0 is none."""
+
+
+def _coloured(text: str) -> Iterator[tuple[State, str]]:
+    """The text between the escape sequences, each piece with the state in force; empty pieces left out."""
+    state: State = (False, 0)
     at = 0
     for match in _SGR.finditer(text):
-        out.append(_spanned(visible(text[at : match.start()]), classes))
+        if match.start() > at:
+            yield state, text[at : match.start()]
         at = match.end()
         if match[1] is not None:
-            classes = _sgr(classes, match[1])
-    out.append(_spanned(visible(text[at:]), classes))
-    return Markup("".join(out))  # noqa: S704 -- every piece came from visible()
+            state = _sgr(state, match[1])
+    if at < len(text):
+        yield state, text[at:]
 
 
-def _spanned(html: Markup, classes: list[str]) -> str:
-    return f'<span class="{" ".join(classes)}">{html}</span>' if classes and html else str(html)
-
-
-def _sgr(classes: list[str], codes: str) -> list[str]:
-    """The classes in force after one SGR sequence; 256 and true colours are ignored."""
-    for code in (int(part or 0) for part in codes.split(";")):
+def _sgr(state: State, codes: str) -> State:
+    """The state after one SGR sequence; 256 and true colours are ignored, and so is what no terminal knows."""
+    bold, colour = state
+    for part in codes.split(";"):
+        code = int(part or 0) if len(part) <= 3 else -1
         if code == 0:
-            classes = []
-        elif code == 1:
-            classes = [*classes, "an-b"]
+            bold, colour = False, 0
+        elif code in (1, 22):
+            bold = code == 1
         elif code in (38, 48):
             break
+        elif code == 39:
+            colour = 0
         elif 30 <= code <= 37 or 90 <= code <= 97:
-            colour = 8 if code == 90 else code % 10
-            classes = [c for c in classes if c == "an-b"] + ([f"an-{colour}"] if colour not in (0, 7) else [])
-    return classes
+            colour = 8 if code == 90 else code % 10 % 7  # black and white are the page's own
+    return bold, colour
 
 
 def _plain(text: str, cap: int) -> Code:
     rows = text.split("\n")
+    writer = Writer(keep="\t", room=CODE_HTML)
     shown = []
     for number, row in enumerate(rows[:cap], 1):
-        html = _marked(row[:FOLD_LIMIT], keep="\t")
-        if len(row) > FOLD_LIMIT:
-            html += Markup('<span class="ln__s"> … {:,} more characters</span>').format(len(row) - FOLD_LIMIT)
-        shown.append(CodeLine(number, html))
+        writer.begin()
+        html = writer.write(row[:FOLD_LIMIT])
+        writer.left += max(0, len(row) - FOLD_LIMIT)
+        shown.append(CodeLine(number, Markup(html + writer.rest())))  # noqa: S704 -- the writer escapes
     return Code(shown, len(rows), json=False)
-
-
-def _marked(text: str, keep: str = "") -> Markup:
-    out: list[str] = []
-    at = 0
-    for match in _HIDDEN_RUN.finditer(text):
-        out.append(str(escape(text[at : match.start()])))
-        out.append(_marks(match[0], keep))
-        at = match.end()
-    out.append(str(escape(text[at:])))
-    return Markup("".join(out))  # noqa: S704 -- every piece was escaped above
-
-
-def _marks(run: str, keep: str) -> str:
-    """A run of invisible characters: kept ones as they are, the others as one mark per unbroken stretch."""
-    out = []
-    for piece in re.split(f"([{re.escape(keep)}])", run) if keep else [run]:
-        out.append(piece if piece in keep else _mark(piece))
-    return "".join(out)
-
-
-def _mark(run: str) -> str:
-    if all(0xE0020 <= ord(c) <= 0xE007E for c in run):
-        shown = "tags:" + "".join(chr(ord(c) - 0xE0000) for c in run)
-    else:
-        shown = " ".join(_picture(c) for c in run[:8]) + (f" +{len(run) - 8}" if len(run) > 8 else "")
-    names = ", ".join(dict.fromkeys(_name(c) for c in run[:8]))
-    return str(Markup('<span class="mk" title="{}">{}</span>').format(names, shown))
-
-
-def _picture(char: str) -> str:
-    code = ord(char)
-    if code == 0x0A:
-        return "↵"
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "␡" if code == 0x7F else f"U+{code:04X}"
-
-
-def _name(char: str) -> str:
-    name = unicodedata.name(char, "")
-    return f"U+{ord(char):04X} {name or ('control' if unicodedata.category(char) == 'Cc' else 'unnamed')}"
 
 
 Token = tuple[str, str]
@@ -244,39 +229,40 @@ def _layout(tokens: list[Token], closes: dict[int, int]) -> list[Line]:
     return lines
 
 
-def _line(number: int, tokens: list[Token], line: Line) -> CodeLine:
+def _line(number: int, tokens: list[Token], line: Line, writer: Writer) -> CodeLine:
     depth, start, end, part = line
     out = ["  " * min(depth, 40)]
     size = 0
     for at in range(start, end):
         kind, lexeme = tokens[at]
         size += len(lexeme.encode("utf-8", "replace"))
+        writer.begin()
         if kind == "s":
             is_key = at + 1 < len(tokens) and tokens[at + 1][1] == ":"
-            out.append(f'<span class="{"jk" if is_key else "js"}">{_string(lexeme)}</span>')
+            out.append(f'<span class="{"jk" if is_key else "js"}">{_string(lexeme, writer)}</span>')
         elif kind == "p":
             out.append(lexeme + (" " if lexeme == ":" or (lexeme == "," and at + 1 < end) else ""))
         else:
-            out.append(f'<span class="j{kind}">{lexeme}</span>')
-    return CodeLine(number, Markup("".join(out)), size, PART_FILLS.get(part, "oth"))  # noqa: S704 -- lexemes of _TOKEN, strings escaped
+            shown = writer.write(lexeme)
+            out.append(f'<span class="j{kind}">{shown}{writer.rest(" under Raw")}</span>')
+    return CodeLine(number, Markup("".join(out)), size, PART_FILLS.get(part, "oth"))  # noqa: S704 -- the writer escapes
 
 
-def _string(lexeme: str) -> str:
+def _string(lexeme: str, writer: Writer) -> str:
     """A string lexeme, escapes kept as written, line breaks and hidden characters as marks, long ones folded."""
     if len(lexeme) <= FOLD_AT:
-        return "".join(_atom(atom) for atom in _ATOM.findall(lexeme))
+        return "".join([_atom(atom, writer) for atom in _ATOM.findall(lexeme)]) + writer.rest(" under Raw")
     head: list[str] = []
     tail: list[str] = []
     length = 0
     for atom in _ATOM.findall(lexeme[:FOLD_LIMIT]):
         room = max(0, FOLD_AT - 20 - length)
-        cut = room if room and atom[0] != "\\" and not _HIDDEN_RUN.match(atom) else (len(atom) if room else 0)
+        cut = room if room and atom[0] != "\\" and not begins_hidden(atom) else (len(atom) if room else 0)
         length += len(atom)
-        head.append(_atom(atom[:cut]) if cut else "")
-        tail.append(_atom(atom[cut:], breaks=True) if cut < len(atom) else "")
-    more = len(lexeme) - FOLD_LIMIT
-    if more > 0:
-        tail.append(f'<span class="ln__s"> … {more:,} more characters under Raw</span>')
+        head.append(_atom(atom[:cut], writer) if cut else "")
+        tail.append(_atom(atom[cut:], writer, breaks=True) if cut < len(atom) else "")
+    writer.left += max(0, len(lexeme) - FOLD_LIMIT)
+    tail.append(writer.rest(" under Raw"))
     total = len(lexeme.encode("utf-8", "replace"))
     return (
         f'<details class="fold"><summary>{"".join(head)}<i>all {total:,} B</i></summary>'
@@ -284,15 +270,14 @@ def _string(lexeme: str) -> str:
     )
 
 
-def _atom(atom: str, breaks: bool = False) -> str:
+def _atom(atom: str, writer: Writer, breaks: bool = False) -> str:
+    """A piece of a string lexeme. An escape says what it stands for even where marks have run out."""
     if atom.startswith("\\n"):
-        mark = "↵" + ("" if breaks else "·" * len(atom[2:]))
         after = "\n" + atom[2:] if breaks else ""
-        return f'<span class="mk" title="\\n, U+000A line feed">{mark}</span>{after}'
+        shown = "↵" + ("" if breaks else "·" * len(atom[2:]))
+        return writer.mark(atom, mark("\\n, U+000A line feed", shown) + after)
     if atom.startswith("\\t"):
-        return '<span class="mk" title="\\t, U+0009 tab">⇥</span>'
-    if atom.startswith("\\u") and len(atom) == 6 and _HIDDEN_RUN.match(chr(int(atom[2:], 16))):
-        return str(
-            Markup('<span class="mk" title="{}">{}</span>').format(_name(chr(int(atom[2:], 16))), atom)
-        )
-    return str(_marked(atom))
+        return writer.mark(atom, mark("\\t, U+0009 tab", "⇥"))
+    if atom.startswith("\\u") and len(atom) == 6 and begins_hidden(chr(int(atom[2:], 16))):
+        return writer.mark(atom, mark(name_of(chr(int(atom[2:], 16))), atom))
+    return writer.write(atom)

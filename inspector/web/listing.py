@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -144,10 +144,14 @@ def rows_of(
     *,
     with_sides: bool = False,
     on: int | None = None,
+    invalid: Collection[int] = (),
 ) -> list[Row]:
-    """The rows as the templates show them, with their links and marks. scale: None leaves the marks out."""
+    """The rows as the templates show them, with their links and marks. scale: None leaves the marks out.
+
+    invalid: seqs of results that break their tool's outputSchema.
+    """
     letters = sides(connections) if with_sides else {}
-    known = Known(eras_of(connections), _asked(store, stored))
+    known = Known(eras_of(connections), _asked(store, stored), invalid)
     lengths = _lengths(stored, known)
     found = []
     for one in whole_lists(store, stored):
@@ -184,7 +188,12 @@ def _lengths(rows: Sequence[Stored], known: Known) -> dict[int, float]:
     return found
 
 
-def stderr_before(store: Store, row: Stored, most: int = 20) -> list[str]:
-    """The last stderr lines of the connection before `row`."""
+def stderr_before(store: Store, row: Stored, after: int = 0, most: int = 40) -> list[str]:
+    """The last stderr lines of the connection before `row`; only those after the event `after`, when it is given."""
     found = store.page(row.session, Filter(c=(row.c,), t=frozenset({"stderr"})), before=row.seq, limit=most)
-    return [(line.raw_head or b"").decode("utf-8", "backslashreplace") for line in found]
+    return [text_of(line) for line in found if line.seq > after]
+
+
+def text_of(row: Stored) -> str:
+    """The line of a stderr or noise event, as far as the listing holds it."""
+    return (row.raw_head or b"").decode("utf-8", "backslashreplace").rstrip("\r\n")

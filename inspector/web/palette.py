@@ -10,7 +10,9 @@ from typing import Final
 from flask import render_template, request, url_for
 
 from inspector.console.console import Server
+from inspector.web.calls_view import has_utf8
 from inspector.web.frame import console, screens, shell
+from inspector.web.labels import labels
 
 MOST: Final = 40
 
@@ -49,22 +51,24 @@ def _matching(text: str, options: Iterable[Option]) -> Iterator[Option]:
 def _places(servers: list[Server]) -> Iterator[Option]:
     for screen in screens(None):
         yield Option("Screens", screen.label, screen.href, screen.icon, f"g {screen.key}")
+    named = labels(servers)
     for server in servers:
         yield Option(
-            "Servers", server.spec.name, url_for("servers.show", key=server.key), "servers", server.state
+            "Servers", named[server.key], url_for("servers.show", key=server.key), "servers", server.state
         )
 
 
 def _acts(servers: list[Server]) -> Iterator[Option]:
     yield Option("Commands", "Error codes", url_for("timeline.codes"), "error", "what each one means")
+    named = labels(servers)
     for server in servers:
-        yield from _commands(server)
+        yield from _commands(server, named[server.key])
     for server in servers:
-        yield from _tools(server)
+        yield from _tools(server, named[server.key])
 
 
-def _commands(server: Server) -> Iterator[Option]:
-    name, connected = server.spec.name, server.state == "connected"
+def _commands(server: Server, name: str) -> Iterator[Option]:
+    connected = server.state == "connected"
     again, connect = "Reconnect" if connected else "Connect", url_for("servers.connect")
     yield Option(
         "Commands", f"{again} {name}", connect, "connection", post=True, fields=[("key", server.key)]
@@ -76,10 +80,14 @@ def _commands(server: Server) -> Iterator[Option]:
         yield Option("Commands", f"Disconnect {name}", stop, "stop", post=True)
 
 
-def _tools(server: Server) -> Iterator[Option]:
+def _tools(server: Server, name: str) -> Iterator[Option]:
     """The tools of the last list of this run; an older one is not read back for this."""
     catalog = console().catalogs.known(server.key, "tools") if server.tools is not None else None
     for measure in catalog.measured.measures if catalog is not None else ():
-        if measure.name is not None:
+        if measure.name is None:
+            continue
+        if has_utf8(measure.name):
             href = url_for("calls.show", key=server.key, tool=measure.name)
-            yield Option("Tools", measure.name, href, "tool", server.spec.name)
+        else:  # no address can carry it; its definition stands in the catalog
+            href = url_for("catalog.show", key=server.key, what="tools")
+        yield Option("Tools", measure.name, href, "tool", name)

@@ -12,7 +12,9 @@ from flask import Flask, Response, render_template, request
 from jinja2 import StrictUndefined
 
 from inspector.web import charts
+from inspector.web.causes import plain_sentence
 from inspector.web.highlight import ansi, code_lines, visible
+from inspector.web.labels import mid
 
 NBSP: Final = "\u00a0"
 MINUS: Final = "−"
@@ -42,6 +44,8 @@ def install(app: Flask) -> None:
         duration=duration,
         visible=visible,
         ansi=ansi,
+        mid=mid,
+        plain_sentence=plain_sentence,
     )
     env.globals.update(
         code_lines=code_lines,
@@ -146,7 +150,10 @@ class Screen:
 
 @dataclass(slots=True)
 class RailServer:
-    """A server in the rail. state: `ok`, `busy`, `warn`, `error` or `off` (also the icon). line: `modern · stdio`."""
+    """A server in the rail. state: `ok`, `busy`, `warn`, `error` or `off` (also the icon). line: `modern · stdio`.
+
+    mark: one or two characters for where the label has no room.
+    """
 
     label: str
     href: str
@@ -155,6 +162,7 @@ class RailServer:
     count: int | None = None
     on: bool = False
     tag: str = ""
+    mark: str = ""
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ from inspector.catalog import jsontext
 from inspector.catalog.validation import INVALID
 from inspector.console import outcome as outcomes
 from inspector.console.outcome import Outcome
+from inspector.web.origins import subject
 
 MOST_ITEMS: Final = 50
 TEXT_CHARS: Final = 40_000
@@ -87,7 +88,7 @@ class Contents:
 def contents_of(raw: bytes | None) -> Contents:
     """The content items, structuredContent and the rest of a result, from the answer exactly as received."""
     try:
-        members = dict(jsontext.members_of(dict(_members(raw)).get("result", "{}")))
+        members = dict(members_of(dict(_members(raw)).get("result", "{}")))
     except (ValueError, RecursionError) as problem:
         why = "is nested too deeply to read" if isinstance(problem, RecursionError) else "is no JSON object"
         return Contents(problem=f"The answer {why}; its raw bytes are below.")
@@ -115,7 +116,35 @@ def error_object(raw: bytes | None) -> str | None:
 
 
 def _members(raw: bytes | None) -> list[tuple[str, str]]:
-    return jsontext.members_of((raw or b"").decode("utf-8", "backslashreplace"))
+    return members_of((raw or b"").decode("utf-8", "backslashreplace"))
+
+
+def _integer(digits: str) -> int | float:
+    """Integers past Python's digit limit are valid JSON: only their text is shown, as a value they are infinite."""
+    return int(digits) if len(digits) < 4000 else float(digits)
+
+
+_DECODER: Final = json.JSONDecoder(parse_int=_integer)
+
+
+class _Reader(jsontext.Reader):
+    """Reads integers of any length."""
+
+    def value(self) -> Any:
+        self.peek()
+        value, self.at = _DECODER.raw_decode(self.text, self.at)
+        return value
+
+
+def members_of(text: str) -> list[tuple[str, str]]:
+    """As jsontext.members_of, with integers of any length."""
+    reader = _Reader(text)
+    found = []
+    for key in reader.members():
+        start = reader.at
+        value = reader.value()
+        found.append((key, jsontext.compact_as_received(text[start : reader.at], value)))
+    return found
 
 
 def _shown(text: str | None) -> Text | None:
@@ -134,7 +163,7 @@ def is_json(text: str) -> bool:
     if text.lstrip()[:1] not in ("{", "["):
         return False
     try:
-        json.loads(text)
+        _DECODER.decode(text)
     except (ValueError, RecursionError):
         return False
     return True
@@ -143,7 +172,7 @@ def is_json(text: str) -> bool:
 def table_of(text: str) -> Table | None:
     """The table in JSON that is an array of flat objects, or an object whose only member is one."""
     if text.lstrip().startswith("{"):
-        members = jsontext.members_of(text)
+        members = members_of(text)
         return table_of(members[0][1]) if len(members) == 1 and members[0][1].startswith("[") else None
     rows: list[dict[str, str]] = []
     columns: dict[str, None] = {}
@@ -151,7 +180,7 @@ def table_of(text: str) -> Table | None:
         if not isinstance(value, dict) or any(isinstance(cell, dict | list) for cell in value.values()):
             return None
         columns.update(dict.fromkeys(value))
-        rows.append(dict(jsontext.members_of(raw)) if len(rows) < TABLE_ROWS else {})
+        rows.append(dict(members_of(raw)) if len(rows) < TABLE_ROWS else {})
     if not columns or len(columns) > TABLE_COLUMNS:
         return None
     cells = [tuple([_cell(row.get(name)) for name in columns]) for row in rows[:TABLE_ROWS]]
@@ -160,7 +189,7 @@ def table_of(text: str) -> Table | None:
 
 def elements_of(text: str) -> Iterator[tuple[str, Any]]:
     """(text, parsed value) of each element of a JSON array."""
-    reader = jsontext.Reader(text)
+    reader = _Reader(text)
     for _ in reader.elements():
         start = reader.at
         value = reader.value()
@@ -189,7 +218,7 @@ def _marked(item: Item, structured: str) -> Item:
 
 
 def _canonical(text: str) -> str:
-    return jsontext.canonical(text, json.loads(text))
+    return jsontext.canonical(text, _DECODER.decode(text))
 
 
 def item_of(number: int, raw: str, value: Any) -> Item:
@@ -200,7 +229,7 @@ def item_of(number: int, raw: str, value: Any) -> Item:
     maker = _MAKERS.get(kind) if isinstance(kind, str) else None
     if maker is None:
         said = (
-            f"has the type {json.dumps(kind)}, which MCP does not define"
+            f"has the type {dict(members_of(raw))['type']}, which MCP does not define"
             if "type" in value
             else "has no type"
         )
@@ -223,7 +252,7 @@ def _image(number: int, raw: str, value: Value) -> Item:
     octets = decoded(value.get("data"))
     if octets is None:
         return _unknown(number, raw, "The data of this image is not base64.")
-    facts = (("Type", _word(value.get("mimeType"))),)
+    facts = (("Type", _word(raw, "mimeType")),)
     uri, why = "", ""
     if value.get("mimeType") not in IMAGES:
         why = "Loupe draws PNG, JPEG, GIF and WebP only."
@@ -238,21 +267,21 @@ def _audio(number: int, raw: str, value: Value) -> Item:
     octets = decoded(value.get("data"))
     if octets is None:
         return _unknown(number, raw, "The data of this audio is not base64.")
-    return Item(number, "audio", size=len(octets), facts=(("Type", _word(value.get("mimeType"))),))
+    return Item(number, "audio", size=len(octets), facts=(("Type", _word(raw, "mimeType")),))
 
 
 def _link(number: int, raw: str, value: Value) -> Item:
     if not isinstance(value.get("uri"), str):
         return _unknown(number, raw, "This resource link has no uri.")
     shown_names = ("uri", "name", "title", "description", "mimeType", "size")
-    return Item(number, "resource_link", facts=_facts(value, shown_names))
+    return Item(number, "resource_link", facts=_facts(raw, shown_names))
 
 
 def _resource(number: int, raw: str, value: Value) -> Item:
     found = value.get("resource")
     if not isinstance(found, dict) or not isinstance(found.get("uri"), str):
         return _unknown(number, raw, "This embedded resource has no uri.")
-    facts = _facts(found, ("uri", "mimeType"))
+    facts = _facts(dict(members_of(raw))["resource"], ("uri", "mimeType"))
     if isinstance(found.get("text"), str):
         return Item(number, "resource", shown(found["text"]), facts=facts)
     octets = decoded(found.get("blob"))
@@ -270,12 +299,15 @@ _MAKERS: Final[dict[str, Callable[[int, str, Value], Item]]] = {
 }
 
 
-def _facts(value: Value, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple([(name, _word(value[name])) for name in names if name in value])
+def _facts(raw: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    given = dict(members_of(raw))
+    return tuple([(name, _word(raw, name)) for name in names if name in given])
 
 
-def _word(value: Any) -> str:
-    return value if isinstance(value, str) else "not named" if value is None else json.dumps(value)
+def _word(raw: str, name: str) -> str:
+    """A member of the object `raw`: a string as it reads, anything else as it was spelled."""
+    text = dict(members_of(raw)).get(name, "null")
+    return "not named" if text == "null" else str(_cell(text))
 
 
 def decoded(data: Any) -> bytes | None:
@@ -304,12 +336,16 @@ def octets_of(outcome: Outcome, number: int) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """How a call ended, in a word and a sentence. sev: `ok`, `warn`, `err` or `note`. whose: who made the code."""
+    """How a call ended, in a word and a sentence. sev: `ok`, `warn`, `err` or `note`.
+
+    whose: who says so; about: what it is about, when that is another than who says it.
+    """
 
     sev: str
     word: str
     sentence: str
     whose: str = ""
+    about: str = ""
 
 
 WHOSE: Final = {
@@ -317,6 +353,8 @@ WHOSE: Final = {
     "sdk": "the client library, on this side",
     "console": "Loupe, on this side; the server sent no such thing",
 }
+OUTPUT_INVALID: Final = "ok, output invalid"
+"""The word for a call that went well and whose structuredContent breaks the tool's own outputSchema."""
 
 
 def headline(outcome: Outcome) -> Headline:
@@ -324,8 +362,9 @@ def headline(outcome: Outcome) -> Headline:
     error = outcome.error.message if outcome.error is not None else ""
     told = outcome.error is not None and outcome.what != outcomes.CANCELLED
     whose = WHOSE.get(outcome.origin, outcome.origin) if told else ""
+    about = subject(outcome.error.layer, outcome.error.facts) if told and outcome.error is not None else ""
     sentences = {
-        outcomes.OK: ("ok", "ok", _answered(outcome)),
+        outcomes.OK: _answered(outcome),
         outcomes.TOOL_ERROR: ("warn", "tool error", "The tool ran and refused (isError). No protocol fault."),
         outcomes.PROTOCOL_ERROR: ("err", "protocol error", error),
         outcomes.TRANSPORT_FAILURE: ("err", "transport failure", error),
@@ -338,9 +377,15 @@ def headline(outcome: Outcome) -> Headline:
         ),
     }
     sev, word, sentence = sentences[outcome.what]
-    return Headline(sev, word, sentence, whose)
+    return Headline(sev, word, sentence, whose, about if outcome.origin != "peer" else "")
 
 
-def _answered(outcome: Outcome) -> str:
-    broken = outcome.output is not None and outcome.output.verdict == INVALID
-    return "The tool answered, but not as its outputSchema says." if broken else "The tool answered."
+def breaks_schema(outcome: Outcome) -> bool:
+    """Whether the answer came and is not what the tool's outputSchema promises."""
+    return outcome.output is not None and outcome.output.verdict == INVALID
+
+
+def _answered(outcome: Outcome) -> tuple[str, str, str]:
+    if breaks_schema(outcome):
+        return "warn", OUTPUT_INVALID, "The tool answered, but not as its outputSchema says."
+    return "ok", "ok", "The tool answered."

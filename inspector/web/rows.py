@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -41,11 +41,13 @@ _PROC: Final = {
 class Known:
     """What one event cannot tell by itself.
 
-    eras: by connection number. asked: by seq, the requests that the events to show belong to.
+    eras: by connection number. asked: by seq, the requests that the events to show belong to. invalid: seqs of the
+    results whose structuredContent breaks the tool's outputSchema (see verdicts.py).
     """
 
     eras: Mapping[int, Era] = field(default_factory=dict)
     asked: Mapping[int, Stored] = field(default_factory=dict)
+    invalid: Collection[int] = ()
 
 
 @dataclass(slots=True, frozen=True)
@@ -70,9 +72,10 @@ def view(row: Stored, *, href: str = "", known: Known = NOTHING_KNOWN) -> Row:
     asked = known.asked.get(row.pair) if row.pair is not None else None
     if ms is None and row.t == "http" and asked is not None:
         ms = (row.dt_us - asked.dt_us) / 1000
+    sev = "err" if row.bad else "warn" if row.seq in known.invalid else ""
     return Row(
         seq=row.seq, at_us=row.at_us, cls=words.cls, kind=words.kind, icon=words.icon, lead=_short(words.lead),
-        rest=_short(words.rest), status=words.status, sev="err" if row.bad else "", bytes=_size(row), ms=ms,
+        rest=_short(words.rest), status=words.status, sev=sev, bytes=_size(row), ms=ms,
         pair=row.pair, href=href,
     )  # fmt: skip
 
@@ -188,6 +191,7 @@ def _result(row: Stored, known: Known) -> Words:
     result = value.get("result") if isinstance(value, dict) else None
     rest = _about(row, result, known) if isinstance(result, dict) else ""
     status = "tool error" if row.body.get("tool_error") is True else ""
+    status = status or ("output invalid" if row.seq in known.invalid else "")
     return Words("res", "answer", "answer", row.method or "unknown request", rest, status)
 
 
@@ -282,13 +286,12 @@ def _refused(row: Stored, _known: Known) -> Words:
 
 
 def _stderr(row: Stored, _known: Known) -> Words:
-    return Words("stderr", "stderr", "stderr", "", plain(_text(row)))
+    text = plain(_text(row)).rstrip("\r\n")
+    return Words("stderr", "stderr", "stderr", "", text, "" if text.strip() else "empty line")
 
 
 def _noise(row: Stored, _known: Known) -> Words:
-    where = "HTTP body" if "http" in row.body else "stdout"
-    why = row.body.get("why", "not a frame")
-    return Words("noise", "noise", "noise", "", f"{where}, {why}: {plain(_text(row))}", "not a frame")
+    return Words("noise", "noise", "noise", "", plain(_text(row)).rstrip("\r\n"), "not a frame")
 
 
 def _http(row: Stored, known: Known) -> Words:

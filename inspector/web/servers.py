@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
@@ -12,8 +13,11 @@ from inspector.errors import ConfigError, UsageError
 from inspector.settings.found import discover
 from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import DEMOS, demo_spec
-from inspector.web.frame import console, shell
+from inspector.trace.filters import Filter
+from inspector.web.frame import console, current_label, shell, store
 from inspector.web.guard import spawns
+from inspector.web.labels import labels
+from inspector.web.listing import text_of
 from inspector.web.servers_forms import (
     DECLARES,
     Draft,
@@ -27,11 +31,14 @@ from inspector.web.servers_forms import (
 from inspector.web.servers_import import chooser, imports
 from inspector.web.servers_preview import Preview, digest, needs_look, preview
 from inspector.web.servers_state import state
-from inspector.web.servers_view import Detail, Line, detail, line
+from inspector.web.servers_view import STDERR_SHOWN, Detail, Line, detail, line
 
 blueprint = Blueprint("servers", __name__)
 blueprint.register_blueprint(imports)
 
+AT_ONCE_S = 1.5
+"""A connect that ends this soon leads straight to the catalog."""
+NOISE_SHOWN = 120
 DEMO_WORDS = {
     "flat": "the tools of a made-up company, all listed at once",
     "progressive": "the same tools behind a few that find them",
@@ -54,7 +61,9 @@ def to(path: str) -> Response:
 
 
 def lines() -> list[Line]:
-    return [line(server, state().openings) for server in console().servers()]
+    servers = console().servers()
+    named = labels(servers)
+    return [replace(line(server, state().openings), name=named[server.key]) for server in servers]
 
 
 # --- the list
@@ -162,7 +171,7 @@ def take(draft: Draft, spec: ServerSpec, key: str) -> Response | str:
         key = keep(spec, key)
         state().seen.add(shown)
         state().openings.begin(console(), key)
-        return to(url_for(".show", key=key))
+        return to(landing(key))
     if do == "save":
         key = keep(spec, key)
         return to(url_for(".index", added=key))
@@ -231,10 +240,19 @@ def demo() -> Response:
     if key is None:
         key = console().servers_file.add(spec)
     state().openings.begin(console(), key)
-    return to(url_for(".show", key=key))
+    return to(landing(key))
 
 
 # --- connecting
+
+
+def landing(key: str) -> str:
+    """Where a connect leads: what the server lists, when that is there at once; else its page, which follows it."""
+    state().openings.wait(key, AT_ONCE_S)
+    server = console().server(key)
+    if server.state == "connected" and state().openings.current(key) is None:
+        return url_for("catalog.show", key=key, what="tools")
+    return url_for(".show", key=key)
 
 
 @blueprint.post("/servers/connect")
@@ -262,7 +280,7 @@ def after(keys: Sequence[str]) -> Response | str:
         return changed(keys)
     if request.form.get("from") == "list" or len(keys) != 1:
         return to(url_for(".index"))
-    return to(url_for(".show", key=keys[0]))
+    return to(landing(keys[0]))
 
 
 @blueprint.get("/servers/confirm")
@@ -331,4 +349,21 @@ def live_state(key: str) -> Response | str:
 def page_of(key: str) -> dict[str, Any]:
     """What the page of one server shows: its state, and what a start would run."""
     server = console().server(key)
-    return {"d": detail(server, state().openings), "look": preview(server.spec)}
+    found = detail(server, state().openings)
+    found = replace(found, line=replace(found.line, name=current_label(key)), stderr=last_stderr(found.c))
+    return {"d": found, "look": preview(server.spec), "noise": last_noise(found.c)}
+
+
+def last_stderr(c: int) -> list[str]:
+    """The last lines of the connection's process; of its last process, when it was started twice."""
+    wanted = Filter(c=(c,), t=frozenset({"stderr", "proc"}))
+    rows = store().page(console().recorder.session, wanted, limit=STDERR_SHOWN) if c > 0 else []
+    starts = [at for at, row in enumerate(rows) if row.body.get("what") in ("spawned", "restarted")]
+    return [text_of(row) for row in rows[starts[-1] if starts else 0 :] if row.t == "stderr"]
+
+
+def last_noise(c: int) -> str:
+    """The last text on stdout, or in an HTTP body, that was no frame; empty when there was none."""
+    wanted = Filter(c=(c,), t=frozenset({"noise"}))
+    found = store().page(console().recorder.session, wanted, limit=1) if c > 0 else []
+    return text_of(found[0])[:NOISE_SHOWN] if found else ""

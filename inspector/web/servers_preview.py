@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import os
 import re
-from collections.abc import Mapping
+import secrets
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from inspector.errors import SpawnFailed
+from inspector.errors import ConfigError, SpawnFailed
 from inspector.settings.child import child_environment, resolve_command
+from inspector.settings.hiding import Hider
+from inspector.settings.seal import TYPED, UNSEALED
 from inspector.settings.spec import ServerSpec
-from inspector.settings.variables import unresolved
+from inspector.settings.targets import DEMOS, demo_spec
+from inspector.settings.variables import Variable, expand_environment, placeholders, unresolved, variables
 
-_TYPED: Final = ("added by hand", "command line", "demo")
-"""Sources a person typed themselves; what a file or a pasted text brought along is shown before its first start."""
+_KEY: Final = secrets.token_bytes(32)
+"""Of this run. A digest covers secret values and is in pages: without a key, short ones could be guessed from it."""
 _IN_COMMAND: Final = (
     (
         r"(?:^|[\s;&|(/])(sudo|doas|pkexec|run0)(?=\s|$)",
@@ -42,8 +48,14 @@ _IN_COMMAND: Final = (
     (r"(?:^|\s)(--privileged)(?=\s|$)", "{} gives the container the rights of the host."),
 )
 """(pattern in the words of a command joined by spaces, sentence about its first group)."""
-_LOADS_CODE: Final = frozenset(
-    ("LD_PRELOAD", "LD_LIBRARY_PATH", "DYLD_INSERT_LIBRARIES", "NODE_OPTIONS", "PYTHONSTARTUP", "BASH_ENV")
+_SHELL_WORDS: Final = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"))
+_SHELL_COMMANDS: Final = frozenset(("cd", "source", ".", "export"))
+_LOADS_CODE: Final = re.compile(
+    r"LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|PATH|PATHEXT|BASH_ENV|ENV|SHELLOPTS|BASHOPTS"
+    r"|PYTHON(?:PATH|STARTUP|HOME|USERBASE|BREAKPOINT)|PERL5(?:OPT|LIB|DB)|PERLLIB|RUBY(?:OPT|LIB)|NODE_(?:OPTIONS|PATH)"
+    r"|GIT_(?:SSH_COMMAND|SSH|EXEC_PATH|ASKPASS|EXTERNAL_DIFF|CONFIG\w*)|(?:_?JAVA_|JDK_JAVA_)(?:TOOL_)?OPTIONS"
+    r"|GCONV_PATH|LUA_INIT\w*|PHPRC|PHP_INI_SCAN_DIR|(?:UV|PIP|NPM_CONFIG)_\w*(?:INDEX|REGISTRY)\w*",
+    re.IGNORECASE,
 )
 
 
@@ -51,8 +63,9 @@ _LOADS_CODE: Final = frozenset(
 class Preview:
     """What a start does. program: the file that runs, or empty with `problem` and `remedy` saying why not.
 
-    env: names the definition sets; inherited: names passed on from the console. digest: stands for exactly
-    this, so that what was confirmed is what is started; it holds no values of env or headers.
+    env: names the definition sets; inherited: names passed on from the console. warnings: among them each
+    variable of our environment whose value goes into it, and where. digest: stands for exactly this, values of env and
+    headers included, so that what was confirmed is what is started; no value can be told from it.
     """
 
     name: str
@@ -70,16 +83,25 @@ class Preview:
     source: str
     warnings: list[str]
     digest: str
+    shell: str = ""
+    """Why the words look like a line for a shell, which reads none of it, and what to use instead."""
+
+    @property
+    def can_start(self) -> bool:
+        """Whether a connect has a chance: the program is there, and no value is missing."""
+        return not self.problem and not self.missing
 
 
 def preview(spec: ServerSpec, environ: Mapping[str, str] | None = None) -> Preview:
     """Looks the program up as the child would; starts nothing."""
     program = problem = remedy = ""
     env = child_environment(spec, environ)
-    if spec.url is None:
+    missing, hider = unresolved(spec, environ), Hider(placeholders(spec, environ))
+    if not missing:
         try:
-            program = resolve_command(spec.argv, env, spec.cwd)
-        except SpawnFailed as error:
+            program = hider.text(_program(expand_environment(spec, environ), environ))
+        except (SpawnFailed, ConfigError) as error:
+            hider.error(error)
             problem, remedy = error.message, error.remedy
     return Preview(
         name=spec.name,
@@ -93,34 +115,84 @@ def preview(spec: ServerSpec, environ: Mapping[str, str] | None = None) -> Previ
         env=sorted(spec.env),
         inherited=sorted(set(env) - set(spec.env)),
         headers=sorted(spec.headers),
-        missing=unresolved(spec),
+        missing=missing,
         source=spec.source,
         warnings=warnings(spec),
         digest=digest(spec),
+        shell=shell_words(spec.argv) if spec.url is None else "",
     )
 
 
+def _program(spec: ServerSpec, environ: Mapping[str, str] | None) -> str:
+    """The file that would run; an empty text for a URL."""
+    return resolve_command(spec.argv, child_environment(spec, environ), spec.cwd) if spec.url is None else ""
+
+
+def shell_words(argv: Sequence[str]) -> str:
+    """What to say of `cd /tmp && python3 x.py`; an empty string for words that need no shell."""
+    first = next(
+        (word for word in argv if word in _SHELL_WORDS or word.endswith(";") or _redirects(word)), ""
+    )
+    if argv[0] not in _SHELL_COMMANDS and not first:
+        return ""
+    said = f"No shell reads this: {first or argv[0]} is no more than a word here."
+    if argv[0] == "cd" and len(argv) > 3 and argv[2] in ("&&", ";"):
+        return f"{said} Write {shlex.join(argv[3:])} as the command, and {argv[1]} as Working folder, under Details."
+    if argv[0] == "cd":
+        return f"{said} Write the folder as Working folder, under Details, and the command alone here."
+    if argv[0] in ("export", "source", "."):
+        return f"{said} Write variables as Env, under Details, and the command alone here."
+    return f"{said} Write one program and its arguments; for more than that, name a shell: bash -c '…'."
+
+
+def _redirects(word: str) -> bool:
+    return re.match(r"(?:[12&]?>{1,2}|<)[^>=]", word) is not None
+
+
 def digest(spec: ServerSpec) -> str:
-    """Changes with what is run or reached; the same for equal definitions."""
-    told = [spec.transport, spec.argv, spec.cwd, sorted(spec.env), spec.url, sorted(spec.headers)]
-    return hashlib.sha256(json.dumps(told).encode("utf-8", "backslashreplace")).hexdigest()
+    """Changes with what is run or reached, and with every value; the same for equal definitions in one run."""
+    env, headers = sorted(spec.env.items()), sorted(spec.headers.items())
+    told = [spec.transport, spec.argv, spec.cwd, env, spec.url, headers]
+    return hmac.new(_KEY, json.dumps(told).encode(), hashlib.sha256).hexdigest()
 
 
 def needs_look(spec: ServerSpec) -> bool:
-    """Whether a person should see the preview before the first start: it came from a file, or looks risky."""
-    return spec.source not in _TYPED or bool(warnings(spec))
+    """Whether a person should see the preview before the first start: it came from a file, or looks risky.
+
+    A source that says it was typed here is believed because the server list checked its seal.
+    """
+    typed = spec.source in TYPED or (spec.source == UNSEALED and is_demo(spec))
+    return not typed or bool(warnings(spec))
+
+
+def is_demo(spec: ServerSpec) -> bool:
+    """Whether it starts exactly one of the servers we ship, whatever its source says."""
+    return spec.url is None and any(digest(spec) == digest(demo_spec(name)) for name in DEMOS)
 
 
 def warnings(spec: ServerSpec) -> list[str]:
     """Sentences about what in this definition deserves a second look; matches are hints, not proof."""
-    return _url_warnings(spec) if spec.url is not None else _command_warnings(spec)
+    found = _url_warnings(spec) if spec.url is not None else _command_warnings(spec)
+    return found + [
+        f"The value of the environment variable {one.name} goes into {one.place}"
+        + (", which every user of this machine can see (ps)." if _in_argv(one) else ".")
+        for one in variables(spec)
+    ]
+
+
+def _in_argv(one: Variable) -> bool:
+    return one.place == "the command" or one.place.startswith("argument ")
 
 
 def _command_warnings(spec: ServerSpec) -> list[str]:
     text = " ".join([*spec.argv, spec.cwd or ""])
     matches = ((re.search(pattern, text, re.DOTALL), sentence) for pattern, sentence in _IN_COMMAND)
     found = [sentence.format(match[1]) for match, sentence in matches if match]
-    if loads := [name for name in spec.env if name.upper() in _LOADS_CODE]:
+    ours = demo_spec(DEMOS[0]).env  # a checkout's own folder, which a demo needs and everybody has
+    loads = [
+        name for name, value in spec.env.items() if _LOADS_CODE.fullmatch(name) and ours.get(name) != value
+    ]
+    if loads:
         found.append(f"{', '.join(loads)} can make the program load other code.")
     return found
 

@@ -12,6 +12,8 @@ from inspector.console.console import Server
 from inspector.errors import LoupeError
 from inspector.protocol.codes import ErrorEntry, explain
 from inspector.settings.spec import SSE, STDIO
+from inspector.web.causes import NO_ENDPOINT, http_causes
+from inspector.web.origins import said_by, subject
 from inspector.web.render import num, size
 from inspector.web.servers_preview import warnings
 from inspector.web.servers_state import Opening, Openings
@@ -19,6 +21,7 @@ from inspector.wire.connection import CLOSED, CONNECTED, CONNECTING, FAILED, LOS
 from inspector.wire.stdio import StdioTransport
 
 STDERR_SHOWN: Final = 40
+ELSEWHERE: Final = "Check the URL: the path of an MCP endpoint is often /mcp, and /sse with the old transport"
 BODY_SHOWN: Final = 240
 _WORDS: Final = {
     "never": ("not connected", "off"),
@@ -141,6 +144,7 @@ class Failure:
     layer: str
     row: ErrorEntry
     facts: list[tuple[str, str]]
+    causes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +184,7 @@ def detail(server: Server, openings: Openings) -> Detail:
         connected=peer is not None,
         health=_health(connection) if connection is not None else [],
         waiting=_waiting(connection) if connection is not None else [],
-        stderr=list(connection.link.stderr)[-STDERR_SHOWN:] if connection is not None else [],
+        stderr=[],
         process=_process(connection) if connection is not None else [],
         elapsed_s=None if row.since_ms is None else max(0, int(time.time() - row.since_ms / 1000)),
     )
@@ -220,7 +224,11 @@ def failure(problem: LoupeError, server: Server) -> Failure:
     ]
     if facts.get("body"):
         shown.append(("Body begins", " ".join(str(facts["body"]).split())[:BODY_SHOWN]))
-    return Failure(problem.message, problem.remedy, problem.layer, row, shown)
+    causes = http_causes(row, status, body=str(facts.get("body") or ""))
+    remedy = ELSEWHERE if causes[0].startswith(NO_ENDPOINT) else problem.remedy
+    about = subject(problem.layer, facts) if problem.origin != "peer" else ""
+    shown.insert(0, ("Said by", f"Loupe; about {about}" if about else said_by(problem.origin)))
+    return Failure(problem.message, remedy, problem.layer, row, shown, causes)
 
 
 def _said(connection: Connection) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from flask import Blueprint, Response, redirect, render_template, request
@@ -20,6 +21,10 @@ from inspector.web.detail import detail, neighbours
 from inspector.web.frame import console, shell, store
 from inspector.web.listing import Stretch, between, rows_of, scale_of, stretch
 from inspector.web.query import CAUSES, KINDS, NO_CONNECTION, Query
+from inspector.web.verdicts import invalid_outputs
+
+LOOKED_AT = 50
+EARLIER = 5
 
 blueprint = Blueprint("timeline", __name__)
 blueprint.record_once(follow.attach)
@@ -64,7 +69,10 @@ def show() -> AnyResponse | str:
         "query": query,
         "found": found,
         "live": query.link("/live", *page.items(), ("after", since)) if found_live else "",
-        "rows": rows_of(reader, found.rows, query, connections, scale, with_sides=with_sides, on=seq),
+        "rows": rows_of(
+            reader, found.rows, query, connections, scale, with_sides=with_sides, on=seq,
+            invalid=invalid_outputs(console(), found.rows),
+        ),
         "sides": with_sides,
         "span_ms": scale.span_ms,
         "older": _more(query, page, "before", found.older, found),
@@ -79,6 +87,9 @@ def show() -> AnyResponse | str:
         "event": _opened(query, seq),
         "total": newest,
         "since": since,
+        "current": recording.id == console().recorder.session,
+        "mine": sum(kind.count for kind in chips(query, connections)),
+        "earlier": earlier(query) if not found.rows and query.server else [],
     }  # fmt: skip
     return render_template("timeline/page.html", **context)
 
@@ -132,6 +143,15 @@ def title(query: Query, connections: list[Connection], recording: Session) -> st
     else:
         names = next(iter(labels)) if len(labels) == 1 else f"{len(labels)} servers"
     return f"{recording.title} · {names}" if recording.title else names
+
+
+def earlier(query: Query) -> list[Session]:
+    """The newest recordings, other than the one shown, that hold events of the server; EARLIER at most."""
+    others = (each for each in store().sessions()[:LOOKED_AT] if each.id != query.session)
+    held = (
+        each for each in others if any(one.server_key == query.server for one in store().connections(each.id))
+    )
+    return list(islice(held, EARLIER))
 
 
 def counts(query: Query, connections: list[Connection]) -> dict[str, int]:

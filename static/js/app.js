@@ -33,6 +33,7 @@
     close.textContent = "×";
     close.addEventListener("click", () => note.remove());
     note.append(close);
+    for (const same of $$(".toast", box)) if (same.firstChild?.textContent === text) same.remove();
     box.append(note);
     while (box.children.length > 3) box.firstChild.remove();
     if (!error) setTimeout(() => note.remove(), 6000);
@@ -71,6 +72,8 @@
 
   function paintPin() {
     for (const button of $$("[data-do=pin]")) button.ariaPressed = String(pinShown());
+    // A hidden box cannot be scrolled: what follows goes to its newest row when it comes into sight.
+    for (const box of pinShown() ? $$("#pin [data-follow]") : []) if (follows(box)) toEnd(box);
   }
 
   // Rows: one tab stop a table, arrows move, the row acts. Without script every row keeps its own link.
@@ -188,8 +191,13 @@
   function resume(box) {
     box.dataset.follow = "on";
     missed.set(box, 0);
-    box.scrollTop = box.scrollHeight;
+    toEnd(box);
     paintFollow(box);
+  }
+
+  function toEnd(box) {
+    box.scrollTop = box.scrollHeight;
+    box.dataset.top = box.scrollTop;
   }
 
   function paintFollow(box) {
@@ -227,8 +235,7 @@
       new MutationObserver((changes) => {
         const added = changes.reduce((sum, c) => sum + [...c.addedNodes].filter((n) => n.matches?.(".frame, .mini")).length, 0);
         if (follows(box)) {
-          box.scrollTop = box.scrollHeight;
-          box.dataset.top = box.scrollTop;
+          toEnd(box);
         } else if (added) {
           missed.set(box, (missed.get(box) ?? 0) + added);
           paintFollow(box);
@@ -298,6 +305,13 @@
       group.hidden = !next?.matches(".pal__o");
     }
     mark(options()[0]);
+    tellNothing();
+  }
+
+  // Tools and commands come later, from the server: until they are there, nothing is not yet nothing.
+  function tellNothing() {
+    const note = $("#palette-none");
+    if (note) note.hidden = options().length > 0;
   }
 
   function paletteKey(event) {
@@ -315,7 +329,9 @@
   });
 
   on("htmx:after:settle", (event) => {
-    if (event.target.id === "palette-found" && !options().some((option) => option.ariaSelected === "true")) mark(options()[0]);
+    if (event.target.id !== "palette-found") return;
+    if (!options().some((option) => option.ariaSelected === "true")) mark(options()[0]);
+    tellNothing();
   });
 
   function ask(question) {
@@ -418,6 +434,47 @@
     g: () => { chord = Date.now(); },
   };
 
+  // The filter: down goes to the first match, Enter opens it once the list is that of what was typed.
+  let opening = false;
+  const askedFor = new WeakMap();
+
+  function firstMatch() {
+    return $("#tools a.call__tool") ?? $(ROWS, $("#main"));
+  }
+
+  function toFirst(act) {
+    const first = firstMatch();
+    if (!first) return say("Nothing matches.");
+    if (first.matches(ROWS)) focusRow(first);
+    else first.focus();
+    if (act && first.matches(ROWS)) open(first);
+    else if (act) first.click();
+  }
+
+  function filterKey(event) {
+    const field = event.target;
+    const live = field.hasAttribute("hx-get");
+    if (event.key === "ArrowDown" && firstMatch()) toFirst(false);
+    else if (event.key === "Enter" && live && field.value !== (field.dataset.shown ?? field.defaultValue)) opening = true;
+    else if (event.key === "Enter" && live) toFirst(true);
+    else return;
+    event.preventDefault();
+  }
+
+  on("htmx:before:request", (event) => {
+    const field = event.detail?.ctx?.sourceElement;
+    if (field?.matches?.("[data-filter]")) askedFor.set(event.detail.ctx, field.value);
+  });
+
+  on("htmx:after:swap", (event) => {
+    const field = event.detail?.ctx?.sourceElement;
+    if (!field?.matches?.("[data-filter]") || !askedFor.has(event.detail.ctx)) return;
+    field.dataset.shown = askedFor.get(event.detail.ctx);
+    if (!opening || field.value !== field.dataset.shown) return;
+    opening = false;
+    toFirst(true);
+  });
+
   function toggleFollow(box) {
     if (box) (follows(box) ? pause : resume)(box);
   }
@@ -432,7 +489,9 @@
       if ($("#palette")?.open) paletteKey(event);
       return;
     }
+    if (event.target.matches("[data-filter]")) filterKey(event);
     if (event.key === "Escape" && event.target.matches("[data-filter]")) event.target.blur();
+    else if (event.key === "Escape") click("#close");
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, [contenteditable]")) return;
     const row = event.target.closest?.(ROWS);
     if (event.key === "Enter" && row === event.target) {
@@ -466,6 +525,12 @@
     if (doer && DO[doer.dataset.do]) return void DO[doer.dataset.do](doer);
     const copier = target.closest("[data-copy]");
     if (copier) return void copy(copier);
+    if (target.closest("#close")) {
+      const row = $("#main tr.on");
+      row?.classList.remove("on");
+      row?.removeAttribute("aria-selected");
+      if (row) focusRow(row);
+    }
     const cell = target.closest("[data-to]");
     if (cell) return void follow(cell.dataset.to);
     const row = target.closest?.(ROWS);
@@ -519,11 +584,60 @@
     next?.focus({ preventScroll: true });
   });
 
+  // A chosen item opens as a sheet over the foot of a narrow screen: its row must not be under it.
+  const sheet = matchMedia("(max-width: 900px)");
+  on("htmx:after:settle", (event) => {
+    if (event.target.id === "explain" && sheet.matches) $("#main tr.on, #main tr.frame--on")?.scrollIntoView({ block: "nearest" });
+  });
+
   on("htmx:after:settle", refresh);
   on("htmx:ws:after:message:incoming", refresh);
 
+  // Whether the console is there. The page asks every two seconds (#pulse); two answers that do not come in a row,
+  // or sockets that cannot be opened, mean that it has stopped. Said once, in the status line.
+  let missing = 0;
+  let kept = null;
+
+  function tell(id) {
+    const place = $("#status");
+    const words = document.getElementById(id)?.content;
+    if (!place || !words || place.dataset.said === id) return;
+    kept ??= place.innerHTML;
+    place.dataset.said = id;
+    place.replaceChildren(words.cloneNode(true));
+    say(place.textContent.trim());
+  }
+
+  function miss() {
+    missing += 1;
+    if (missing >= 2) tell("not-running");
+  }
+
+  function answered(status) {
+    if (status === 401) return tell("signed-out");
+    const place = $("#status");
+    missing = 0;
+    if (!place?.dataset.said) return;
+    delete place.dataset.said;
+    if (kept !== null && !$(".say:not(.is-gone)", place)) place.innerHTML = kept;
+    kept = null;
+  }
+
+  on("htmx:ws:error", miss);
+  on("htmx:after:request", (event) => {
+    const status = event.detail?.ctx?.response?.status ?? event.detail?.ctx?.response?.raw?.status;
+    if (status) answered(status);
+  });
+
   on("htmx:error", (event) => {
-    if (!event.detail?.ctx?.response && event.detail?.ctx?.request) toast("The console did not answer. Is mcp-loupe still running?", true);
+    const ctx = event.detail?.ctx;
+    if (ctx?.response || !ctx?.request) return;
+    miss();
+    const asked = ctx.sourceElement?.getAttribute?.("hx-trigger") ?? "";
+    if (/every|htmx:|load|revealed|intersect|stale/.test(asked)) return; // nobody pressed anything
+    missing = Math.max(missing, 2);
+    tell("not-running");
+    toast("Not done: Loupe is not running.", true);
   });
 
   on("toast", (event) => toast(event.detail?.text ?? "", Boolean(event.detail?.error)));
@@ -537,6 +651,7 @@
   const shown = $("tr.on, tr.frame--on");
   shown?.scrollIntoView({ block: "nearest" });
   if (shown?.classList.contains("frame")) drawPair(shown);
+  $(".srv--on")?.scrollIntoView({ block: "nearest" });
   if ($("#keys-on")) $("#keys-on").checked = store.get("keys") !== "off";
   narrow.addEventListener("change", paintPin);
   paintPin();

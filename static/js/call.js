@@ -1,6 +1,42 @@
-// The Call screen: Esc cancels the running call.
+// The Call screen: Esc cancels the running call; the lists are one tab stop each; C in the catalog lands in the form.
 "use strict";
-document.addEventListener("keydown", (event) => {
-  if (event.key !== "Escape" || event.target.closest("[data-filter]") || document.querySelector("dialog[open]")) return;
-  document.querySelector("[data-act=cancel]")?.click();
-});
+(() => {
+  const LISTS = ["#tools", "#recent"];
+  const links = (list) => [...document.querySelectorAll(`${list} a`)];
+
+  function prepare() {
+    for (const list of LISTS) {
+      const all = links(list);
+      const stop = all.find((link) => link.ariaCurrent === "true") ?? all[0];
+      for (const link of all) link.tabIndex = link === stop ? 0 : -1;
+    }
+  }
+
+  function move(event) {
+    const list = LISTS.find((each) => event.target.closest?.(`${each} a`));
+    if (!list) return;
+    const all = links(list);
+    const at = all.indexOf(event.target.closest("a"));
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: all.length - 1 }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    const next = all[Math.max(0, Math.min(all.length - 1, to))];
+    for (const link of all) link.tabIndex = link === next ? 0 : -1;
+    next.focus();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    move(event);
+    if (event.key !== "Escape" || event.target.closest("[data-filter]") || document.querySelector("dialog[open]")) return;
+    document.querySelector("[data-act=cancel]")?.click();
+  });
+  document.addEventListener("htmx:after:settle", prepare);
+  prepare();
+  document.querySelector("#tools [aria-current=true]")?.scrollIntoView({ block: "nearest" });
+  // After the browser has followed the fragment, which takes the focus away.
+  addEventListener("pageshow", () => {
+    if (location.hash !== "#call-form" || document.activeElement !== document.body) return;
+    const inputs = "#arguments :is(input, select, textarea):not([type=hidden], .call__state)";
+    (document.querySelector(inputs) ?? document.querySelector("#run"))?.focus({ preventScroll: true });
+  });
+})();

@@ -37,7 +37,7 @@ def test_a_real_server_is_added_listed_called_watched_and_found_again(
     page.get_by_role("button", name="Check what it runs").click()
     expect(page.locator("#add")).to_contain_text("--repository")
     page.get_by_role("button", name="Connect", exact=True).click()
-    expect(page.locator("main")).to_contain_text("2026-07-28")
+    expect(page.locator("#status")).to_contain_text("2026-07-28")
 
     # Its tools, with the bytes of the wire.
     page.get_by_role("link", name="Catalog").first.click()

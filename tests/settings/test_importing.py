@@ -8,12 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.errors import ConfigError
+from inspector.errors import ConfigError, HttpFailed, PeerError
 from inspector.settings.found import FoundConfig, discover, known_places
+from inspector.settings.hiding import Hider
 from inspector.settings.importing import Imported, Unresolved, read_config, read_config_file, read_env_file
 from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import pasted
-from inspector.settings.variables import require_resolved, supply, unresolved
+from inspector.settings.variables import (
+    Variable,
+    expand_environment,
+    placeholders,
+    require_resolved,
+    supply,
+    unresolved,
+    variables,
+)
 
 
 def read(document: object, **around: object) -> Imported:
@@ -148,18 +157,67 @@ def test_a_file_of_another_shape_is_a_sentence(document: object) -> None:
         read(document)
 
 
-def test_known_placeholders_are_expanded_once() -> None:
+def test_folders_are_put_in_at_the_import_and_variables_stay_what_they_were_written_as() -> None:
     spec = one(
         {
             "command": "${userHome}/bin/x",
             "args": ["${workspaceFolder}", "${workspaceFolderBasename}", "${MODE:-fast}", "$HOME", "${i}"],
             "env": {"T": "${env:TOKEN}", "U": "${TOKEN}"},
         },
-        environ={"TOKEN": "a${env:TOKEN}"},
+        environ={"TOKEN": "s3cret"},
         workspace="/work/shop",
     )
-    assert spec.argv == ("/home/me/bin/x", "/work/shop", "shop", "fast", "$HOME", "${i}")
-    assert spec.env == {"T": "a${env:TOKEN}", "U": "a${env:TOKEN}"}
+    assert spec.argv == ("/home/me/bin/x", "/work/shop", "shop", "${env:MODE:-fast}", "$HOME", "${i}")
+    assert spec.env == {"T": "${env:TOKEN}", "U": "${env:TOKEN}"}
+
+
+def test_variables_are_put_in_once_when_the_server_starts() -> None:
+    spec = one(
+        {"command": "x", "args": ["${MODE:-fast}", "${i}"], "env": {"T": "${env:TOKEN}", "U": "${TOKEN}"}}
+    )
+    started = expand_environment(spec, {"TOKEN": "a${env:OTHER}", "OTHER": "no"})
+    assert started.argv == ("x", "fast", "${i}")
+    assert started.env == {"T": "a${env:OTHER}", "U": "a${env:OTHER}"}
+    assert expand_environment(spec, {"TOKEN": "t", "MODE": "slow"}).argv == ("x", "slow", "${i}")
+
+
+def test_a_variable_without_a_value_is_named_at_the_start() -> None:
+    spec = one({"url": "https://x.example/", "headers": {"A": "Bearer ${NOT_SET}"}})
+    with pytest.raises(ConfigError, match=r"\$\{env:NOT_SET\} has no value"):
+        expand_environment(spec, {})
+
+
+@pytest.mark.parametrize(
+    ("entry", "value", "says"),
+    [
+        ({"url": "${WHERE}"}, "ftp://x", "its URL must look like"),
+        ({"url": "http://x", "headers": {"A": "${WHERE}"}}, "a\r\nB: c", "a line end or a NUL into header A"),
+    ],
+)
+def test_a_value_that_cannot_be_sent_is_refused_without_being_quoted(
+    entry: dict[str, object], value: str, says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says) as found:
+        expand_environment(one(entry), {"WHERE": value})
+    assert value not in found.value.message
+
+
+def test_which_variables_a_definition_reads_and_where_they_go_is_known() -> None:
+    stdio = one({"command": "x", "args": ["a", "--t=${T}"], "env": {"E": "${env:T:-d}"}})
+    http = one({"url": "http://x/${T}", "headers": {"X-Y": "${U}"}})
+    assert variables(stdio) == [Variable("T", "argument 2"), Variable("T", "variable E")]
+    assert variables(http) == [Variable("T", "the URL"), Variable("U", "header X-Y")]
+
+
+def test_values_are_shown_as_the_placeholders_they_came_from() -> None:
+    spec = one({"url": "http://x/${T}", "headers": {"X": "${U}", "Y": "${SHORT}"}})
+    hider = Hider(placeholders(spec, {"T": "a b/c", "U": "s3cret", "SHORT": "x"}))
+    assert hider.text("http://x/a%20b/c A%20B%2FC s3cret!") == "http://x/${env:T} ${env:T} ${env:U}!"
+    assert hider.tree({"s3cret": [["k", "s3cret"], 1]}) == {"s3cret": [["k", "${env:U}"], 1]}
+    ours = hider.error(HttpFailed("at s3cret", "not s3cret", facts={"url": "s3cret", "stderr": ["s3cret"]}))
+    assert (ours.message, ours.remedy, str(ours)) == ("at ${env:U}", "not ${env:U}", "at ${env:U}")
+    assert ours.facts == {"url": "${env:U}", "stderr": ["s3cret"]}
+    assert hider.error(PeerError(1, "bad s3cret")).message == "The server answered with error 1: bad s3cret"
 
 
 def test_what_has_no_value_is_reported_and_never_blank() -> None:

@@ -137,3 +137,23 @@ def test_a_state_file_that_is_not_ours_is_nothing(tmp_path: Path, text: str) -> 
     (tmp_path / "console-1.json").write_text(text)
     assert read_console(tmp_path / "console-1.json") is None
     assert read_console(tmp_path / "console-2.json") is None
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "theirs"
+    folder.mkdir(mode=0o700)
+    os.chown(folder, 12345, -1)
+    with pytest.raises(StorageError, match="belongs to another user"):
+        Paths.locate(folder).ensure()
+
+
+def test_an_announcement_that_is_not_ours_is_not_believed(paths: Paths, tmp_path: Path) -> None:
+    mine = write_console(paths, "http://127.0.0.1:1/", 1, "s3cret")
+    assert read_console(paths.console(1)) == mine
+    paths.console(2).symlink_to(paths.console(1))
+    os.mkfifo(paths.console(3), 0o600)
+    paths.console(4).write_bytes(paths.console(1).read_bytes())
+    paths.console(4).chmod(0o644)
+    assert [read_console(paths.console(port)) for port in (2, 3, 4)] == [None] * 3
+    assert living_consoles(paths) == [mine]

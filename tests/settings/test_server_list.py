@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from inspector.errors import ConfigError, StorageError, UsageError
 from inspector.settings.importing import read_config_file
+from inspector.settings.seal import UNSEALED
 from inspector.settings.servers import ServerList, slug
 from inspector.settings.spec import ServerSpec, Timeouts
 
@@ -43,7 +44,37 @@ def test_the_file_is_private_and_readable_as_an_mcp_json(servers: ServerList) ->
     servers.add(STDIO)
     assert stat.S_IMODE(servers.path.stat().st_mode) == 0o600
     assert read_config_file(servers.path).specs[0].argv == STDIO.argv
-    assert [path.name for path in servers.path.parent.iterdir()] == ["servers.json"]
+    beside = {path.name: stat.S_IMODE(path.stat().st_mode) for path in servers.path.parent.iterdir()}
+    assert beside == {"servers.json": 0o600, "servers.key": 0o600}
+
+
+@pytest.mark.parametrize("source", ["demo", "added by hand", "command line"])
+def test_an_entry_that_was_not_written_here_cannot_say_it_was_typed_here(
+    servers: ServerList, source: str
+) -> None:
+    key = servers.add(replace(STDIO, source=source))
+    written = json.loads(servers.path.read_text())
+    copied = written["mcpServers"][key]
+    written["mcpServers"] |= {
+        "mine": copied,
+        "bare": {"command": "evil", "source": source},
+        "changed": copied | {"command": "evil"},
+        "env": copied | {"env": {"TOKEN": "other"}},
+        "claims": copied | {"source": "added by hand" if source == "demo" else "demo"},
+        "odd": copied | {"seal": "ü"},
+    }
+    servers.path.write_text(json.dumps(written))
+    found = {name: spec.source for name, spec in servers.all().items()}
+    assert (found[key], found["mine"]) == (source, source)
+    assert {found[name] for name in ("bare", "changed", "env", "claims", "odd")} == {UNSEALED}
+    servers.path.with_name("servers.key").unlink()
+    assert servers.get(key).source == UNSEALED
+
+
+def test_an_edit_here_does_not_make_a_foreign_entry_ours(servers: ServerList) -> None:
+    servers.path.write_text('{"mcpServers": {"x": {"command": "evil", "source": "demo"}}}')
+    assert servers.get(servers.rename("x", "Renamed")).source == UNSEALED
+    assert servers.get(servers.duplicate("renamed")).source == UNSEALED
 
 
 def test_keys_are_unique_slugs(servers: ServerList) -> None:

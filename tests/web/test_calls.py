@@ -268,7 +268,7 @@ def test_a_time_out_is_ours(bench: Bench) -> None:
 
 def test_an_error_of_the_server_is_explained_and_shown_as_received(bench: Bench) -> None:
     said = bench.run("custom_error_code", mode="form")
-    assert "4242" in said and "Who said it the server" in said
+    assert "4242" in said and "Said by the server" in said
     call = bench.console.calls.recent("demo-chaos")[0]
     assert b'"code":4242' in bench.get(f"/call/demo-chaos/result/{call.id}/raw").data
 
@@ -320,7 +320,7 @@ def test_a_server_that_dies_leaves_its_exit_code_and_a_way_on(bench: Bench, tmp_
     said = bench.run("crash_mid_frame", key=key, mode="form")
     assert "transport failure" in said and "Exit code 1" in said and "Reconnect" in said
     page = words(bench.get(f"/call/{key}").text)
-    assert "Connect it on Servers" in page
+    assert "Reconnect it on Servers" in page
     refused = bench.post(f"/call/{key}", tool="echo", mode="json", json="{}", unchecked="1")
     assert refused.status_code == 502
 

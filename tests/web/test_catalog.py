@@ -162,7 +162,7 @@ def test_a_tool_in_the_address_is_marked_and_shown(open_: Screen) -> None:
         r'<tr id="i\d+" data-href="\?tool=list_invoices" [^>]*class="on" aria-selected="true"', text
     )
     assert 'class="tm__c tm__c--on" data-to="?tool=list_invoices"' in text
-    assert 'href="/call/demo-flat?tool=list_invoices"' in text
+    assert 'href="/call/demo-flat?tool=list_invoices#call-form"' in text
     assert "codebox--cost" in text
 
 
@@ -409,3 +409,13 @@ def test_ten_thousand_tools_stay_small_pages(tmp_path: Path) -> None:
         further = client.get("/catalog/many/tools/rows?at=9800", base_url=ORIGIN, headers=PARTIAL)
         assert len(rows_of(well_formed(further))) == 200
         assert "revealed" not in further.text
+
+
+def test_a_filter_counts_in_the_foot_what_it_lets_through(open_: Screen) -> None:
+    table, _, foot = well_formed(open_("/catalog/demo-flat/tools?q=invoice")).partition('id="foot">')
+    shown = [int(each) for each in re.findall(r'<td class="n">(\d+)</td><td class="n">', table)]
+    assert len(shown) == 5
+    said = " ".join(re.sub(r"<[^>]+>", " ", foot).split())
+    assert said.startswith(f"5 of 50 tools {sum(shown):,} B of 20,600 B")
+    every = open_("/catalog/demo-flat/tools").text.partition('id="foot">')[2]
+    assert " ".join(re.sub(r"<[^>]+>", " ", every).split()).startswith("50 tools 20,600 B")

@@ -116,7 +116,7 @@ def test_the_same_list_in_another_run_is_stable_and_no_change(seen_twice: Path) 
     with console_of(seen_twice / "data", {}) as (console, client):
         console.connect("books")
         text = well_formed(client.get("/catalog/books/tools?pane=history", base_url=ORIGIN))
-        assert re.search(r"wire, [\d.,]+ ms, no change", text)
+        assert re.search(r"first list after the start, [\d.,]+ ms, no change", text)
         assert "<dt>Order</dt><dd>stable" in text
         assert len(re.findall(r"session \d · <code", text)) == 3
         assert re.search(r"<b>changed</b>, \+1 tool, \+\d+ B, \+\d+ tokens", text)

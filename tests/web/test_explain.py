@@ -86,7 +86,9 @@ def test_our_own_errors_are_never_the_servers() -> None:
         "error", LOCAL, body={"class": "timeout", "origin": "console", "message": "m", "remedy": "r"}
     )
     found = explain(row, Around())
-    assert dict(found.facts)["Whose"] == "Loupe's own. The server sent no such error."
+    facts = dict(found.facts)
+    assert facts["Said by"] == "Loupe; the server sent no such error"
+    assert facts["About"] == "the server: it did not answer in time"
     assert (found.lead, found.remedy) == ("m", "r")
 
 

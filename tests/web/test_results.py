@@ -173,3 +173,21 @@ def test_a_headline_says_whose_the_error_is() -> None:
 def test_a_tool_error_is_no_protocol_fault() -> None:
     found = headline(Outcome(outcomes.TOOL_ERROR, "peer", result={"isError": True}))
     assert (found.sev, found.word) == ("warn", "tool error")
+
+
+def test_integers_past_pythons_digit_limit_are_json_and_stay_as_they_were_spelled() -> None:
+    digits = "9" * 5000
+    raw = (
+        '{"id":1,"result":{"content":[{"type":"text","text":"[%s]"},{"type":"resource_link","uri":"a:b","size":%s}'
+        ',{"type":%s}],"structuredContent":[%s],"more":%s}}'
+    ) % ((digits,) * 5)
+    found = contents_of(raw.encode())
+    text, link, unknown = found.items
+    assert found.problem == ""
+    assert found.structured is not None
+    assert found.structured.text == f"[{digits}]"
+    assert (text.text.text, text.text.json, text.repeats) == (f"[{digits}]", True, True)
+    assert dict(link.facts)["size"] == digits
+    assert unknown.problem == f"This item has the type {digits}, which MCP does not define."
+    assert [(name, rest.text) for name, rest in found.rest] == [("more", digits)]
+    assert table_of(f'[{{"n":{digits}}}]').rows == ((digits,),)

@@ -138,9 +138,21 @@ def test_a_frame_that_breaks_the_rules_says_which() -> None:
     assert said(row) == ("refused", "", "neither method, result nor error", "no valid frame")
 
 
-def test_noise_says_where_it_came_and_why_it_is_none() -> None:
+def test_noise_shows_its_text_and_that_it_is_no_frame() -> None:
     row = stored("noise", raw=b"Server \x1b[32mready\x1b[0m", body={"why": "not JSON at character 0"})
-    assert said(row)[2:] == ("stdout, not JSON at character 0: Server ready", "not a frame")
+    assert said(row)[2:] == ("Server ready", "not a frame")
+
+
+def test_stderr_keeps_its_indent_and_an_empty_line_is_told() -> None:
+    assert said(stored("stderr", raw=b"    at main.js:3  \r\n"))[2:] == ("    at main.js:3  ", "")
+    assert said(stored("stderr", raw=b""))[2:] == ("", "empty line")
+
+
+def test_a_result_that_breaks_its_schema_is_a_caution_and_no_error() -> None:
+    row = frame("result", {"id": 1, "result": {"content": []}}, method="tools/call")
+    assert (view(row).sev, view(row).status) == ("", "")
+    shown = view(row, known=Known(invalid={row.seq}))
+    assert (shown.sev, shown.status) == ("warn", "output invalid")
 
 
 def test_stderr_loses_its_colours_but_not_its_text() -> None:

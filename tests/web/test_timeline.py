@@ -378,3 +378,37 @@ def test_a_real_server_leaves_rows_of_every_step(page: Page) -> None:
         "−32602",
     ):
         assert words in html, words
+
+
+def test_a_server_that_did_nothing_in_this_run_leads_to_the_runs_in_which_it_did(tmp_path: Path) -> None:
+    with Console(Paths.locate(tmp_path)) as console:
+        console.servers_file.add(demo_spec("flat"))
+        Page(console).emit(connected(1, "demo-flat"), line("then"))
+        first = console.recorder.session
+    with Console(Paths.locate(tmp_path)) as console:
+        html = Page(console).get("/timeline?server=demo-flat")
+        assert "Nothing recorded in this run yet" in html
+        assert "No event passes this filter" not in html
+        assert f'href="/timeline?server=demo-flat&amp;session={first}"' in html
+
+
+def test_a_filter_that_hides_everything_says_so(page: Page) -> None:
+    page.emit(connected(1), line("a"))
+    html = page.get("/timeline?server=billing&q=nowhere")
+    assert "No event passes this filter" in html and "Nothing recorded" not in html
+
+
+def test_next_error_can_only_be_asked_for_when_there_is_one(page: Page) -> None:
+    page.emit(connected(1), line("a"))
+    html = page.get("/timeline")
+    assert 'title="No errors recorded"' in html and "/timeline/error" not in html
+    page.emit(asked("1"), refused("1"))
+    html = page.get("/timeline")
+    assert 'data-do="next-error"' in html and "/timeline/error?after=" in html
+
+
+def test_the_foot_counts_the_events_of_the_server_that_is_shown(page: Page) -> None:
+    page.emit(connected(1), connected(2, "other"), line("a"), line("b", 2), line("c"))
+    html = page.get("/timeline?server=billing")
+    assert "<b>#1–#5</b>" in html and ">3 events of this server<" in html
+    assert ">5 events of this recording<" in page.get("/timeline")
