@@ -431,6 +431,7 @@
     t: togglePin,
     r: () => click("[data-act=refresh]"),
     c: () => click("[data-act=call]"),
+    x: () => click("[data-act=swap]"),
     g: () => { chord = Date.now(); },
   };
 
