@@ -191,11 +191,7 @@ class StdioTransport:
         """Why nothing can be asked any more, with exit code or signal and the last stderr lines."""
         assert self.server is not None
         facts = {**self.server.outcome, "stderr": list(self.link.stderr)[-20:], "argv": list(self.spec.argv)}
-        remedy = (
-            "Read its last stderr lines, then reconnect"
-            if self.link.stderr
-            else "Reconnect to start it again"
-        )
+        remedy = self._remedy()
         if self._closing:
             return ConnectionLost("The connection was closed by Loupe", "Connect again", facts=facts)
         if "signal" in facts:
@@ -204,6 +200,17 @@ class StdioTransport:
             return ConnectionLost(f"The server exited with code {facts['exit']}", remedy, facts=facts)
         return ConnectionLost(
             "The server closed its stdout while its process still runs", remedy, facts=facts
+        )
+
+    def _remedy(self) -> str:
+        """The next thing to try when the server is gone."""
+        if self.link.stats.frames_in == 0 and self.link.noise_heads:
+            said = self.link.noise_heads[0][:80]
+            return f"It printed “{said}” on stdout, which is no frame: is this the command of the MCP server?"
+        return (
+            "Read its last stderr lines, then reconnect"
+            if self.link.stderr
+            else "Reconnect to start it again"
         )
 
     async def close(self) -> None:
