@@ -1,0 +1,99 @@
+"""The doctor on URLs: credentials and where to get them, CORS, Host rules, TLS."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wire"))
+
+from bench import chaos_http
+
+from inspector.doctor import http
+from inspector.doctor.doctor import Doctor
+from inspector.doctor.step import Step
+from inspector.settings.paths import Paths
+from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec, Timeouts
+
+
+def examine(url: str, tmp_path: Path) -> list[Step]:
+    spec = ServerSpec("x", STREAMABLE_HTTP, url=url, timeouts=Timeouts(probe=5, connect=20, call=10))
+    return list(Doctor(spec, Paths.locate(tmp_path)).examine())
+
+
+def named(steps: list[Step], name: str) -> list[Step]:
+    return [one for one in steps if one.name == name]
+
+
+def test_a_healthy_endpoint_passes_every_layer(tmp_path: Path) -> None:
+    with chaos_http() as url:
+        steps = examine(url, tmp_path)
+    assert [one.name for one in steps if one.ok is False] == []
+    assert {"dns", "connect", "era", "connected", "list tools", "cors"} <= {one.name for one in steps}
+
+
+def test_a_401_shows_the_challenge_and_the_status_of_each_discovery_address(tmp_path: Path) -> None:
+    with chaos_http("needs_auth") as url:
+        steps = examine(url, tmp_path)
+    (connected,) = named(steps, "connected")
+    assert "HTTP 401" in connected.evidence
+    (challenge,) = named(steps, "challenge")
+    assert "resource_metadata" in challenge.evidence
+    asked = [one.evidence for one in named(steps, "discovery")]
+    assert len(asked) >= 4
+    assert all("HTTP " in evidence for evidence in asked)
+    assert any("oauth-protected-resource" in evidence for evidence in asked)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"), [("cors_401", "HTTP 401"), ("cors_missing_headers", "could not send")]
+)
+def test_what_a_browser_client_would_meet_is_said_and_fails_nothing(
+    fault: str, says: str, tmp_path: Path
+) -> None:
+    with chaos_http(fault) as url:
+        spec = ServerSpec("x", STREAMABLE_HTTP, url=url)
+        step = http.cors(spec)
+    assert step.ok is None
+    assert says in step.evidence
+
+
+@pytest.fixture(scope="module")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a self-signed certificate for localhost."""
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("openssl makes the certificate, and is not here")
+    folder = tmp_path_factory.mktemp("tls")
+    subprocess.run(
+        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "cert"],
+        check=True, capture_output=True, timeout=60,
+    )  # fmt: skip
+    both = folder / "both.pem"
+    both.write_bytes((folder / "key").read_bytes() + (folder / "cert").read_bytes())
+    return both
+
+
+def test_a_private_certificate_is_named_and_the_way_to_trust_it(pem: Path, tmp_path: Path) -> None:
+    with chaos_http(f"self_signed={pem}") as url:
+        steps = examine(url, tmp_path)
+    (tls,) = named(steps, "tls")
+    assert tls.ok is False
+    assert "self-signed certificate" in tls.evidence
+    assert "SSL_CERT_FILE" in tls.remedy
+
+
+def test_the_certificate_file_a_person_names_is_honoured(
+    pem: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(pem))
+    with chaos_http(f"self_signed={pem}") as url:
+        steps = examine(url, tmp_path)
+    (tls,) = named(steps, "tls")
+    assert tls.ok is True
+    assert named(steps, "connected")[0].ok is True
