@@ -22,7 +22,9 @@ def flat(page: Page, tmp_path: Path) -> Iterator[Running]:
         page.goto(running.url)
         expect(page.locator("#servers .srv__n")).to_have_text("50", timeout=60_000)
         page.goto(f"{running.base}/catalog/demo-flat/tools")
-        expect(page.locator("#pane-findings i")).to_have_text("4", timeout=60_000)  # tokens and findings are in
+        expect(page.locator("#pane-findings i")).to_have_text(
+            "4", timeout=60_000
+        )  # tokens and findings are in
         yield running
         page.goto("about:blank")
     finally:

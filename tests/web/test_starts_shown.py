@@ -24,7 +24,14 @@ ORIGIN = "http://127.0.0.1:8006"
 QUICK = Timeouts(probe=2.0, connect=20.0, call=20.0, close=0.5)
 WHOSE = {"peer": ("server", "peer"), "console": ("Loupe",)}
 
-FAILS = {"usage_on_stdout", "exit_at_start", "mute", "refuse_handshake", "other_modern_version", "empty_handshake"}
+FAILS = {
+    "usage_on_stdout",
+    "exit_at_start",
+    "mute",
+    "refuse_handshake",
+    "other_modern_version",
+    "empty_handshake",
+}
 """Faults after which nothing can be asked; every other one leaves a connection that works."""
 SHOWS = {
     "banner": "noise", "info_lines": "noise", "usage_on_stdout": "is this the command of the MCP server?", "exit_on_probe": "exited",
