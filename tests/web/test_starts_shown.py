@@ -34,7 +34,8 @@ FAILS = {
 }
 """Faults after which nothing can be asked; every other one leaves a connection that works."""
 SHOWS = {
-    "banner": "noise", "info_lines": "noise", "usage_on_stdout": "is this the command of the MCP server?", "exit_on_probe": "exited",
+    "banner": "noise", "info_lines": "noise", "usage_on_stdout": "is this the command of the MCP server?",
+    "exit_on_probe": "exited",
     "cursor_repeats": "twice", "cursor_endless": "pages", "tools_not_a_list": "", "odd_ttl": "-5",
     "broken_tools": "broken",
 }  # fmt: skip
