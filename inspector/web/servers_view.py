@@ -18,6 +18,7 @@ from inspector.web.render import num, size
 from inspector.web.servers_preview import warnings
 from inspector.web.servers_state import Opening, Openings
 from inspector.wire.connection import CLOSED, CONNECTED, CONNECTING, FAILED, LOST, Connection
+from inspector.wire.http import HttpTransport
 from inspector.wire.stdio import StdioTransport
 
 STDERR_SHOWN: Final = 40
@@ -52,6 +53,7 @@ _COUNTERS: Final = (
     ("unknown", "unknown ids", "answers to a request nobody sent"),
     ("duplicate", "duplicates", "second answers to one request"),
     ("late", "late", "answers after Loupe stopped waiting"),
+    ("unanswered", "dropped", "requests of the server beyond those we answer at a time"),
 )
 
 
@@ -257,7 +259,12 @@ def _health(connection: Connection) -> list[tuple[str, str, str]]:
         ("frames in", num(stats.frames_in), size(stats.bytes_in)),
         ("frames out", num(stats.frames_out), size(stats.bytes_out)),
     ]
-    return rows + [(label, num(getattr(stats, name)), meaning) for name, label, meaning in _COUNTERS]
+    rows += [(label, num(getattr(stats, name)), meaning) for name, label, meaning in _COUNTERS]
+    rows.append(("waiting", num(len(connection.dispatcher.waiting)), "requests nobody has answered yet"))
+    if isinstance(connection.transport, HttpTransport):
+        streams = int(connection.transport.stream_open)
+        rows.append(("streams open", num(streams), "notification streams the server may push on"))
+    return rows
 
 
 def _waiting(connection: Connection) -> list[tuple[str, str, str]]:
