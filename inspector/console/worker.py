@@ -5,6 +5,7 @@ anyio's own process workers: they end when our end of the pipe closes, so a kill
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
@@ -26,6 +27,7 @@ class Worker:
     def __init__(self, portal: BlockingPortal) -> None:
         self._portal = portal
         self._limiter: anyio.CapacityLimiter | None = None
+        self._processes: anyio.CapacityLimiter | None = None
         self._running: set[Future[Any]] = set()
 
     def submit(self, work: Callable[..., T], *args: object, **options: object) -> Future[T]:
@@ -41,10 +43,14 @@ class Worker:
 
     async def run(self, work: Callable[..., T], *args: object, **options: object) -> T:
         """The same for the loop thread; cancelling it kills the process."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(1)
-        call = partial(work, *args, **options)
-        return await anyio.to_process.run_sync(call, cancellable=True, limiter=self._limiter)
+        if self._limiter is None or self._processes is None:
+            self._limiter, self._processes = anyio.CapacityLimiter(1), anyio.CapacityLimiter(1)
+        async with self._limiter:
+            with anyio.CancelScope(shield=True):
+                # A start cancelled half-way leaves a process nobody ends: anyio kills only one that works.
+                await anyio.to_process.run_sync(os.getpid, limiter=self._processes)
+            call = partial(work, *args, **options)
+            return await anyio.to_process.run_sync(call, cancellable=True, limiter=self._processes)
 
     def close(self) -> None:
         """Drop what still runs: a console that is being closed does not wait for a count nobody will read."""
