@@ -37,6 +37,8 @@ TEE = str(ROOT / "tests" / "servers" / "tee.py")
 CALL_S = 5.0
 GRACE_S = 10.0
 TEED = 4
+JUDGED_MINUTES = 20
+GROWTH = {"threads": 1.1, "fds": 1.1, "rss_mb": 1.1}
 QUIET = Timeouts(probe=20.0, connect=60.0, call=CALL_S, close=1.0)
 SLOW_FAULTS = {
     "slow_drip",
@@ -189,11 +191,21 @@ def run(minutes: float, connections: int, seed: int, pause_s: float, kill_s: flo
         ]
     assert not left, f"processes left behind: {left}"
     first, last = samples[len(samples) // 3], samples[-1]
+    if minutes >= JUDGED_MINUTES:
+        judge(first, last)
     return {
         "minutes": minutes, "connections": connections, "calls": dict(soak.tally.calls), "kills": soak.tally.kills,
         "reconnects": soak.tally.reconnects, "slowest_call_s": round(soak.worst_s, 2), "at_a_third": first,
         "at_the_end": last, "frames_compared_with_a_tee": compared, "left_behind": len(left), "seed": seed,
     }  # fmt: skip
+
+
+def judge(first: dict[str, float], last: dict[str, float]) -> None:
+    """No growth from a third of the run to its end; a short run is all warm-up and is not judged."""
+    for what, bound in GROWTH.items():
+        assert last[what] <= first[what] * bound, (
+            f"{what} grew from {first[what]} to {last[what]}, over {bound} x"
+        )
 
 
 def watch(me: psutil.Process, minutes: float, soak: Soak) -> list[dict[str, float]]:
