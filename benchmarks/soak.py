@@ -1,7 +1,7 @@
 """`make soak`: many connections, random faults and kills for a long time; then many `kill -9` of the console itself.
 
-Not a test: it runs for half an hour and reports what it saw (docs/reliability.md). Every promise it checks is
-an assertion, so a broken one ends it.
+Not a test: it runs for half an hour and reports what it saw (docs/reliability.md). What it checks is an
+assertion, so a broken one ends it; growth is judged in runs long enough for it.
 """
 
 from __future__ import annotations

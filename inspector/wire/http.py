@@ -21,7 +21,7 @@ from inspector.settings.spec import ServerSpec
 from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.events import Event
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
-from inspector.wire.link import Link, Outgoing, notification_text
+from inspector.wire.link import Link, Outgoing, cancellation
 from inspector.wire.reading import classify
 from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 
@@ -137,10 +137,8 @@ class HttpTransport:
         """Modern: closing the answer's stream is the cancellation. Handshake: say so with a notification."""
         if self.era == eras.MODERN or self._closing:
             return
-        params = {"requestId": waiter.out.id, "reason": reason}
-        raw = notification_text("notifications/cancelled", params)
         try:
-            await self.send(Outgoing(raw, frames.NOTIFICATION, None, "notifications/cancelled", params))
+            await self.send(cancellation(waiter.out, reason))
         except LoupeError:
             return  # recorded by the exchange
 

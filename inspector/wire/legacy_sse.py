@@ -9,11 +9,10 @@ import anyio
 import anyio.abc
 
 from inspector.errors import ConnectionLost, HttpFailed, LoupeError
-from inspector.protocol import frames
 from inspector.settings.spec import ServerSpec
 from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
-from inspector.wire.link import Link, Outgoing, notification_text
+from inspector.wire.link import Link, Outgoing, cancellation
 from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 
 
@@ -129,10 +128,8 @@ class SseTransport:
     async def abandon(self, waiter: Waiter, reason: str) -> None:
         if self._closing or self.ended.is_set():
             return
-        params = {"requestId": waiter.out.id, "reason": reason}
-        raw = notification_text("notifications/cancelled", params)
         try:
-            await self.send(Outgoing(raw, frames.NOTIFICATION, None, "notifications/cancelled", params))
+            await self.send(cancellation(waiter.out, reason))
         except LoupeError:
             return  # recorded by the exchange
 

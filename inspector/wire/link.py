@@ -101,6 +101,12 @@ def notification_text(method: str, params: Mapping[str, Any] | None) -> bytes:
     return f'{{"jsonrpc":"2.0","method":{dumps(method)}{tail}}}'.encode()
 
 
+def cancellation(out: Outgoing, reason: str) -> Outgoing:
+    """The notification that takes `out` back, for the same cause (basic/patterns/cancellation)."""
+    method, params = "notifications/cancelled", {"requestId": out.id, "reason": reason}
+    return Outgoing(notification_text(method, params), frames.NOTIFICATION, None, method, params, out.cause)
+
+
 def _encodable(text: str) -> bool:
     try:
         text.encode()

@@ -11,12 +11,11 @@ import anyio
 import anyio.abc
 
 from inspector.errors import ConnectionLost, LoupeError
-from inspector.protocol import frames
 from inspector.settings.spec import ServerSpec
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.events import Event
-from inspector.wire.link import LINE_CAP, Link, Outgoing, notification_text
+from inspector.wire.link import LINE_CAP, Link, Outgoing, cancellation
 from inspector.wire.process import ServerProcess
 from inspector.wire.reading import classify
 
@@ -80,11 +79,8 @@ class StdioTransport:
         """On stdio a client says so with `notifications/cancelled` (basic/patterns/cancellation)."""
         if self._closing or self.ended.is_set():
             return
-        params = {"requestId": waiter.out.id, "reason": reason}
-        raw = notification_text("notifications/cancelled", params)
-        out = Outgoing(raw, frames.NOTIFICATION, None, "notifications/cancelled", params, waiter.out.cause)
         try:
-            await self._write(out)
+            await self._write(cancellation(waiter.out, reason))
         except LoupeError:
             return  # the error event of the failed write already says it
 

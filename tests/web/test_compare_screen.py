@@ -8,11 +8,11 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from catalog_screen import ORIGIN, PARTIAL, well_formed
 from flask.testing import FlaskClient
 from werkzeug.datastructures import MultiDict
 from werkzeug.test import TestResponse
@@ -32,9 +32,6 @@ from inspector.web.compare_work import Compared, Given, compared
 from inspector.web.guard import Guard
 
 REPLAY = Path(__file__).resolve().parents[1] / "servers" / "replay_lines.py"
-ORIGIN = "http://127.0.0.1:6280"
-PARTIAL = {"HX-Request-Type": "partial"}
-VOID = {"input", "meta", "link", "br", "img", "hr"}
 POSTED = {"Origin": ORIGIN}
 
 
@@ -222,35 +219,6 @@ def test_a_file_that_is_nothing_is_refused_in_one_sentence_that_names_it(content
 
 
 # --- the screen
-
-
-class Nesting(HTMLParser):
-    """Raises on a tag that closes what is not open, and keeps the ids."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-        assert len({name for name, _ in attrs}) == len(attrs), (tag, attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.ids += [value for name, value in attrs if name == "id" and value]
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-
-def well_formed(answer: TestResponse) -> str:
-    parser = Nesting()
-    parser.feed(answer.text)
-    assert parser.open == []
-    assert len(set(parser.ids)) == len(parser.ids)
-    return answer.text
 
 
 def signed_in(console: Console) -> FlaskClient:

@@ -112,8 +112,9 @@ def test_a_time_out_over_http_is_told_as_the_era_wants_it(bench: Bench, era: str
     with chaos_http() as url:
         connection = bench.open(http(url, era=era))
         with pytest.raises(TimedOut):
-            connection.ask("tools/call", call("never_answer"), timeout=0.2)
-        assert len(bench.of("rpc", method="notifications/cancelled")) == told
+            connection.ask("tools/call", call("never_answer"), timeout=0.2, cause="housekeeping")
+        said = bench.of("rpc", method="notifications/cancelled")
+        assert [event.cause for event in said] == ["housekeeping"] * told
         posted = next(e for e in bench.of("rpc", method="tools/call")).body["http"]
         assert [e.body.get("aborted") for e in bench.of("http", phase="end", pair=posted)] == [True]
 
