@@ -40,7 +40,7 @@ class StdioTransport:
         self.on_end: Callable[[], None] = lambda: None
         self._writing = anyio.Lock()
         self._closing = False
-        self._readers = 0
+        self._unread = False
         self._read_out = anyio.Event()
         self._arrived: list[tuple[bytes, str | int]] = []
         self._splitter = LineSplitter(self._keep, self._keep)
@@ -93,6 +93,8 @@ class StdioTransport:
             if self.ended.is_set():
                 raise self.lost()
             assert self.server.process.stdin is not None
+            if self._unread:  # asyncio would take the bytes, drop them and complain on our stderr
+                raise await self._not_written(event)
             try:
                 await self.server.process.stdin.send(out.raw + b"\n")
             except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -103,8 +105,10 @@ class StdioTransport:
         text = "The server closed its stdin: nothing can be asked of it any more"
         remedy = "Reconnect to start it again, and keep stdin open until exit"
         self.link.anomaly("write-failed", text, pair=event.seq, remedy=remedy)
-        with anyio.move_on_after(DRAIN_S):
-            await self.ended.wait()
+        if not self._unread:
+            self._unread = True
+            with anyio.move_on_after(DRAIN_S):
+                await self.ended.wait()
         return self.lost() if self.ended.is_set() else ConnectionLost(text, remedy)
 
     async def _read_stdout(self) -> None:
