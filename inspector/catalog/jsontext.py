@@ -3,18 +3,66 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
+
+from inspector.protocol.numbers import LongInteger, integer
 
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^ \t\n\r"]+')
 _DECODER = json.JSONDecoder()
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+quick_text = _ENCODER.encode
+"""A parsed value as compact JSON text, as fast as can be; a `LongInteger` in it comes out wrong."""
+_STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _SORTING_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 
-compact_value = _ENCODER.encode
-"""A parsed value as compact JSON text: escapes minimal, non-ASCII raw. Numbers may have lost their spelling."""
+
+_LENIENT_DECODER = json.JSONDecoder(parse_int=integer)
+
+
+def raw_decode(text: str, at: int = 0) -> tuple[Any, int]:
+    """The value at `at` and where it ends, integers of any length. ValueError when there is none."""
+    try:
+        return _DECODER.raw_decode(text, at)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:  # the digit limit: parsing all integers in Python costs others, so only now
+        return _LENIENT_DECODER.raw_decode(text, at)
+
+
+def loads(text: str | bytes) -> Any:
+    """`json.loads` for what a server sent: integers of any length, those too long for Python as `LongInteger`."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except ValueError:
+        return json.loads(text, parse_int=integer)
+
+
+def compact_value(value: Any) -> str:
+    """A parsed value as compact JSON text: escapes minimal, non-ASCII raw. Numbers may have lost their spelling."""
+    try:
+        return _STRICT_ENCODER.encode(value)
+    except ValueError:
+        return _written_out(value)
+
+
+def _written_out(value: Any) -> str:
+    """The same for values that hold what is beyond any float: integers keep their digits, `1e400` becomes `1e999`."""
+    if isinstance(value, dict):
+        members = [f"{quick_text(str(key))}:{_written_out(each)}" for key, each in value.items()]
+        return "{" + ",".join(members) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join([_written_out(each) for each in value]) + "]"
+    if isinstance(value, LongInteger):
+        return value.text
+    if isinstance(value, float) and value in (math.inf, -math.inf):
+        return "1e999" if value > 0 else "-1e999"
+    return quick_text(value)
 
 
 class Reader:
@@ -37,7 +85,7 @@ class Reader:
     def value(self) -> Any:
         """The parsed value here."""
         self.peek()
-        value, self.at = _DECODER.raw_decode(self.text, self.at)
+        value, self.at = raw_decode(self.text, self.at)
         return value
 
     def members(self) -> Iterator[str]:
@@ -117,7 +165,7 @@ def compact_as_received(raw: str, value: Any) -> str:
     nothing odd is in it. Only the rest walks the slower road over tokens.
     """
     try:
-        if compact_value(value) == raw:
+        if quick_text(value) == raw:
             return raw
     except RecursionError:
         pass
@@ -130,7 +178,7 @@ def canonical(raw: str, value: Any) -> str:
     Duplicate keys keep their order. A text nested too deeply to sort is returned compact, in received order.
     """
     try:
-        if compact_value(value) == raw:
+        if quick_text(value) == raw:
             return _SORTING_ENCODER.encode(value)
         tree = json.loads(
             raw, object_pairs_hook=_Pairs, parse_float=_Number, parse_int=_Number, parse_constant=_Number

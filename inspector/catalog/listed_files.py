@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
+from inspector.catalog import jsontext
 from inspector.catalog.snapshot import TOOLS, Page, Snapshot
 
 _METHOD: Final = "tools/list"
@@ -154,7 +155,7 @@ def _raw(event: dict[str, Any]) -> bytes:
 
 def _parsed(raw: bytes) -> dict[str, Any]:
     try:
-        value = json.loads(raw)
+        value = jsontext.loads(raw)
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from inspector.catalog import jsontext
 from inspector.catalog.difference.report import totals_entry
 from inspector.catalog.difference.side import LOCK, Hints, Side, Tool, Totals
 from inspector.catalog.jsontext import utf8
@@ -95,7 +96,7 @@ def parse_lock(content: bytes, where: str) -> dict[str, Any]:
     """`read_lock` of bytes at hand."""
     remedy = "Make it again: mcp-loupe lock TARGET -o FILE."
     try:
-        document = json.loads(content)
+        document = jsontext.loads(content)
     except (ValueError, RecursionError) as problem:
         raise FileError(f"{where} is no JSON ({problem}).", remedy) from problem
     schema = document.get("schema") if isinstance(document, dict) else None

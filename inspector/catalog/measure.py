@@ -66,9 +66,7 @@ def measure_item(item: Item) -> Measure:
 
 def _members(raw: str, value: dict[str, Any]) -> list[tuple[str, str]]:
     """(key, compact `"key":value`) in received order, duplicates included."""
-    quick = [
-        (key, f"{jsontext.compact_value(key)}:{jsontext.compact_value(each)}") for key, each in value.items()
-    ]
+    quick = [(key, f"{jsontext.quick_text(key)}:{jsontext.quick_text(each)}") for key, each in value.items()]
     if "{" + ",".join([member for _, member in quick]) + "}" == raw:
         return quick
     return [(key, f"{jsontext.compact_value(key)}:{text}") for key, text in jsontext.members_of(raw)]

@@ -126,10 +126,10 @@ def render_all(text: str) -> dict[str, Rendering]:
 
 def _take_apart(text: str) -> _Tool:
     parts = dict(jsontext.members_of(text))
-    name = json.loads(parts.get("name", "null"))
+    name = jsontext.loads(parts.get("name", "null"))
     if not isinstance(name, str):
         raise ValueError("a tool without a name cannot be sent")
-    return _Tool(name, parts, json.loads(parts.get("inputSchema", "null")))
+    return _Tool(name, parts, jsontext.loads(parts.get("inputSchema", "null")))
 
 
 def _render(tool: _Tool, provider: str) -> Rendering:

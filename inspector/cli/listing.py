@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import click
 
+from inspector.catalog import jsontext
 from inspector.catalog.findings.rule import SEVERITIES, find
 from inspector.catalog.findings.subject import Subject
 from inspector.catalog.report import MeasuredListing, list_document, measure_listing
@@ -119,7 +119,7 @@ def freshness_of(snapshot: Snapshot) -> dict[str, Any]:
     """What the first page's hints mean: until when, for whom, why, and the row of the decision table."""
     era: Era = "modern" if snapshot.era == "modern" else HANDSHAKE
     page = snapshot.pages[0]
-    hints = freshness.assess(json.loads(page.raw)["result"], method=METHODS[snapshot.what], era=era)
+    hints = freshness.assess(jsontext.loads(page.raw)["result"], method=METHODS[snapshot.what], era=era)
     return {
         "fresh_until": freshness.fresh_until(hints, page.received_at_us),
         "shareable": hints.shareable,
@@ -169,8 +169,14 @@ def tokens_line(tokens: dict[str, Any]) -> str:
 def hints_line(page: dict[str, Any]) -> str:
     names = {"ttl_ms": "ttlMs", "cache_scope": "cacheScope"}
     return ", ".join(
-        f"{name} {json.dumps(page[key])}" if key in page else f"{name} absent" for key, name in names.items()
+        f"{name} {printable(_short(page[key]))}" if key in page else f"{name} absent"
+        for key, name in names.items()
     )
+
+
+def _short(value: Any) -> str:
+    text = jsontext.compact_value(value)
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def summary(findings: list[dict[str, Any]]) -> str:

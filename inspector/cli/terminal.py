@@ -7,6 +7,8 @@ import re
 import sys
 from typing import Any, Final, TextIO
 
+from inspector.catalog.jsontext import compact_value
+
 _OURS: Final = "\n\t"
 """Controls that lay text out and do no more: whoever composes a line from a server's text calls `printable`."""
 
@@ -40,7 +42,10 @@ def print_document(document: Any, *, indent: int | None = None) -> None:
 def document_text(document: Any, *, indent: int | None = None) -> str:
     """Equal JSON for any reader, in which no string holds what `printable` would escape."""
     # The only line ends json writes are its own indentation: those in strings are escapes already.
-    text = json.dumps(document, ensure_ascii=False, indent=indent)
+    try:
+        text = json.dumps(document, ensure_ascii=False, indent=indent, allow_nan=False)
+    except ValueError:  # a server's number beyond any float: not laid out, but JSON and exact
+        text = compact_value(document)
     return text if text.isprintable() else re.sub(r"[^\n -~]", _json_escape, text)
 
 

@@ -202,5 +202,5 @@ def call_headers(connection: Connection, definition: Mapping[str, Any], argument
     modern = connection.peer is not None and connection.peer.era == eras.MODERN
     if not modern or not isinstance(connection.transport, HttpTransport):
         return {}
-    found, _faults = param_headers(definition.get("inputSchema"), json.loads(arguments))
+    found, _faults = param_headers(definition.get("inputSchema"), jsontext.loads(arguments))
     return dict(found)

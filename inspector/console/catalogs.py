@@ -16,6 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from inspector.catalog import jsontext
 from inspector.catalog.findings.rule import Finding, find, rules
 from inspector.catalog.findings.subject import Subject
 from inspector.catalog.report import MeasuredListing, measure_listing
@@ -102,7 +103,7 @@ class Catalog:
                 if each.name is not None:
                     self._named[each.name] = index
         position = self._named.get(name)
-        found = None if position is None else json.loads(self.measured.definition_text(position))
+        found = None if position is None else jsontext.loads(self.measured.definition_text(position))
         return found if isinstance(found, dict) else None
 
     @property

@@ -7,7 +7,6 @@ Not the model's context and not the provider's prompt cache (docs/lab.md, "Three
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -304,7 +303,7 @@ def _description(snapshot: Snapshot) -> str:
 def _hints(raw: bytes, era: str | None) -> freshness.Hints:
     """A page's cache hints. A page from a file without its handshake is modern when it has a resultType."""
     try:
-        answer = json.loads(raw)
+        answer = jsontext.loads(raw)
     except (ValueError, RecursionError):
         answer = None
     result = answer.get("result") if isinstance(answer, dict) else None

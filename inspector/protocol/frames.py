@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from inspector.protocol.numbers import integer
+
 REQUEST: Final = "request"
 RESULT: Final = "result"
 ERROR: Final = "error"
@@ -65,10 +67,10 @@ def _refuse(constant: str) -> Any:
 def _parse_leniently(text: str) -> Any:
     """The value all the same, so that the request such a frame answers is settled and not left hanging.
 
-    Integers past Python's digit limit are valid JSON: as values they become floats, the raw text stays exact.
+    Integers past Python's digit limit are valid JSON: as values they become `LongInteger`, the raw text stays exact.
     """
     try:
-        return json.loads(text, parse_int=_number)
+        return json.loads(text, parse_int=integer)
     except (ValueError, RecursionError):
         return None
 
@@ -90,10 +92,6 @@ def likely_id(raw: bytes) -> Any:
         return None
     value, why = parse(found[1])
     return None if why else value
-
-
-def _number(digits: str) -> int | float:
-    return int(digits) if len(digits) < 4000 else float(digits)
 
 
 def classify(raw: bytes) -> Frame:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from inspector.protocol.eras import MODERN, Era
+from inspector.protocol.numbers import LongInteger
 
 CACHEABLE: Final = (
     "server/discover",
@@ -165,15 +166,16 @@ def _ttl(result: dict[str, Any]) -> tuple[int, int, str, str]:
             "ttlMs is a string: nothing to count on",
             f"ttlMs is the string {_shown(raw)}, not an integer",
         )
-    if isinstance(raw, bool) or not isinstance(raw, int | float) or raw % 1 != 0:
+    endless = isinstance(raw, LongInteger)
+    if isinstance(raw, bool) or not isinstance(raw, int | float) or (not endless and raw % 1 != 0):
         return 0, 12, "ttlMs is no integer: nothing to count on", f"ttlMs is {_shown(raw)}, not an integer"
-    ttl = int(raw)
+    ttl = (MAX_TTL_MS + 1 if raw > 0 else -1) if endless else int(raw)
     if ttl < 0:
-        return 0, 5, "a negative ttlMs counts as 0: stale at once", f"ttlMs is negative ({ttl})"
+        return 0, 5, "a negative ttlMs counts as 0: stale at once", f"ttlMs is negative ({_shown(raw)})"
     if ttl == 0:
         return 0, 4, "ttlMs 0: stale at once", ""
     if ttl > MAX_TTL_MS:
-        return MAX_TTL_MS, 14, f"ttlMs {ttl} is cut to our cap of 24 h", ""
+        return MAX_TTL_MS, 14, f"ttlMs {_shown(raw)} is cut to our cap of 24 h", ""
     return ttl, 13 if isinstance(raw, float) else 0, f"fresh for {ttl} ms after receipt", ""
 
 
@@ -213,7 +215,7 @@ def _hints(
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = value.text if isinstance(value, LongInteger) else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 40 else text[:39] + "…"
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from flask import request
 
-from inspector.catalog import forms
+from inspector.catalog import forms, jsontext
 from inspector.catalog.forms import FieldError
 from inspector.catalog.jsontext import compact_value
 from inspector.console.calls import MOST_RUNS, read_arguments
@@ -112,7 +111,7 @@ def _breaches(definition: Definition, arguments: str) -> list[FieldError]:
     """What breaks the schema."""
     if "inputSchema" not in definition:
         return []
-    return console().checker.arguments(definition["inputSchema"], json.loads(arguments), len(arguments))
+    return console().checker.arguments(definition["inputSchema"], jsontext.loads(arguments), len(arguments))
 
 
 def _as_typed(definition: Definition, errors: Sequence[FieldError]) -> Arguments:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from inspector.catalog import forms
+from inspector.catalog import forms, jsontext
 from inspector.catalog.fields import ARRAY, ENUM, OBJECT, STRING, Field
 from inspector.catalog.forms import STATE, FieldError, fields_of
 from inspector.catalog.measure import Measure
@@ -93,7 +93,7 @@ def has_utf8(text: str) -> bool:
 def definition_of(measure: Measure | None) -> dict[str, Any]:
     """The listed definition, parsed; {} when there is none that can be read."""
     try:
-        value = json.loads(measure.text) if measure is not None else None
+        value = jsontext.loads(measure.text) if measure is not None else None
     except (ValueError, RecursionError):
         value = None
     return value if isinstance(value, dict) else {}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
+from inspector.catalog.jsontext import compact_value
 from inspector.catalog.snapshot import ABSENT, ListedPage, Page, Snapshot
 from inspector.protocol import freshness
 from inspector.protocol.eras import HANDSHAKE, MODERN, Era
@@ -102,7 +103,7 @@ def as_sent(value: Any) -> str:
 
 
 def as_json(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json.dumps(value, ensure_ascii=False) if not isinstance(value, float) else compact_value(value)
     return text if len(text) <= 60 else text[:59] + "…"
 
 

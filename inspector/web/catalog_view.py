@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,7 +11,7 @@ from urllib.parse import quote_plus, urlencode
 
 from markupsafe import Markup
 
-from inspector.catalog import providers
+from inspector.catalog import jsontext, providers
 from inspector.catalog.measure import Measure
 from inspector.catalog.providers import OPENAI, Model
 from inspector.catalog.report import MeasuredListing
@@ -357,7 +356,7 @@ def tool_hints(measure: Measure) -> Mapping[str, Any]:
     """The hints the server gave with a tool; empty when it gave none."""
     if "annotations" not in measure.parts or measure.broken:
         return {}
-    found = json.loads(measure.text).get("annotations")
+    found = jsontext.loads(measure.text).get("annotations")
     return found if isinstance(found, dict) else {}
 
 
@@ -378,7 +377,7 @@ def _description(measure: Measure) -> str:
     if "description" not in measure.parts:
         return ""
     try:
-        found = json.loads(measure.text).get("description")
+        found = jsontext.loads(measure.text).get("description")
     except (ValueError, RecursionError):
         return ""
     return found if isinstance(found, str) else ""

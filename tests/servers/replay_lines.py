@@ -37,7 +37,7 @@ class Page:
         else:
             raise SystemExit("replay_lines: a line has no id at its beginning or end")
         self.before, self.after = raw[:start], raw[end:]
-        result = json.loads(raw)["result"]
+        result = json.loads(raw, parse_int=str)["result"]
         self.next_cursor = result.get("nextCursor")
         self.modern = "resultType" in result
 

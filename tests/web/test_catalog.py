@@ -419,3 +419,18 @@ def test_a_filter_counts_in_the_foot_what_it_lets_through(open_: Screen) -> None
     assert said.startswith(f"5 of 50 tools {sum(shown):,} B of 20,600 B")
     every = open_("/catalog/demo-flat/tools").text.partition('id="foot">')[2]
     assert " ".join(re.sub(r"<[^>]+>", " ", every).split()).startswith("50 tools 20,600 B")
+
+
+def test_an_integer_too_long_for_python_hides_nothing_and_is_shown_digit_for_digit(tmp_path: Path) -> None:
+    long = "9" * 5000
+    tools = [{"name": "before"}, {"name": "long", "inputSchema": {"properties": {"n": {"maximum": "LONG"}}}}]
+    spec = replayed(tmp_path, "long", [*tools, {"name": "after"}])
+    file = Path(spec.argv[-1])
+    file.write_text(file.read_text("utf-8").replace('"LONG"', long), "utf-8")
+    with console_of(tmp_path / "data", {"long": spec}) as (console, client):
+        console.connect("long")
+        page = well_formed(client.get("/catalog/long/tools?tool=long&sort=order", base_url=ORIGIN))
+        assert rows_of(page) == ["before", "long", "after"]
+        assert long in page
+        assert console.definition("long", "long") is not None
+        assert client.get("/call/long?tool=long", base_url=ORIGIN).status_code == 200

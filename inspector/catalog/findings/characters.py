@@ -80,7 +80,7 @@ def keys_repeated(subject: Subject) -> Iterator[Hit]:
             keys = [key for key, _ in pairs]
             twice += [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
 
-        json.loads(item.raw, object_pairs_hook=note)
+        json.loads(item.raw, object_pairs_hook=note, parse_int=str)
         if twice:
             yield Hit(index, "", f"`{twice[0]}` stands twice in one object")
 
@@ -91,6 +91,6 @@ def _is_plain(raw: str, value: Any) -> bool:
     Also True for one nested too deeply to look at; `item-broken` tells of that one.
     """
     try:
-        return jsontext.compact_value(value) == raw
+        return jsontext.quick_text(value) == raw
     except RecursionError:
         return True
