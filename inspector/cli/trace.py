@@ -17,6 +17,9 @@ SUBCOMMANDS = {
     "redact": ("inspector.cli.trace", "redact"),
     "diff": ("inspector.cli.trace_diff", "diff"),
     "replay": ("inspector.cli.trace_replay", "replay"),
+    "har": ("inspector.cli.trace_export", "har"),
+    "otlp": ("inspector.cli.trace_export", "otlp"),
+    "html": ("inspector.cli.trace_export", "html"),
     "stand-in": ("inspector.cli.trace_stand_in", "stand_in"),
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -163,6 +163,15 @@ class Store:
         """One event, with the whole of raw."""
         found = self._all(f"SELECT id, {_FIELDS}, raw FROM event WHERE session = ? AND seq = ?", session, seq)  # noqa: S608
         return self._row(found[0]) if found else None
+
+    def whole(self, session: int, last: int) -> Iterator[Row]:
+        """Every event up to seq `last`, with the whole of raw, one at a time."""
+        sql = f"SELECT id, {_FIELDS}, raw FROM event WHERE session = ? AND seq <= ? ORDER BY seq"  # noqa: S608
+        try:
+            for columns in self._db.conn.execute(sql, (session, last)):
+                yield self._row(columns)
+        except sqlite3.Error as problem:
+            raise storage_error(self.path, problem) from problem
 
     def raw(self, session: int, seq: int) -> bytes | None:
         """The exact bytes of one event."""

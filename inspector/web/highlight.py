@@ -10,7 +10,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from inspector.web.marks import HIDDEN, Writer, begins_hidden, mark, name_of
+from inspector.protocol.hidden import HIDDEN
+from inspector.web.marks import Writer, begins_hidden, mark, name_of
 
 INLINE_WIDTH: Final = 60
 """A container this short (characters) stays on one line."""

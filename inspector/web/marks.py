@@ -11,6 +11,8 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from inspector.protocol.hidden import HIDDEN
+
 HTML: Final = 128_000
 """What one text may cost, in characters of HTML."""
 MARKS: Final = 200
@@ -19,13 +21,6 @@ TAGS_SHOWN: Final = 200
 NAMED: Final = 8
 """Characters one mark names."""
 
-# Control, format, BiDi, zero-width, filler and tag characters, variation selectors (but FE0F, which emoji
-# need), lone surrogates.
-HIDDEN: Final = (
-    "\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u206f\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U000e0000-\U000e0fff"
-)
-"""The inside of a character class of regular expressions."""
 _HIDDEN_RUN: Final = re.compile(f"[{HIDDEN}]+")
 _ESCAPED: Final = {char: len(escape(char)) for char in "&<>\"'"}
 
