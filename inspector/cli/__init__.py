@@ -16,7 +16,11 @@ COMMANDS = {
     "serve": ("inspector.cli.serve", "serve", "Start the console (the default command)."),
     "url": ("inspector.cli.serve", "url", "Print a fresh login link of the running console."),
     "list": ("inspector.cli.listing", "list_", "List and measure a server's catalog."),
-    "call": ("inspector.cli.call", "call", "Call one tool."),
+    "call": (
+        "inspector.cli.call",
+        "call",
+        "Call one tool, get a prompt, read a resource, or send any method.",
+    ),
     "compare": (
         "inspector.cli.compare",
         "compare_",

@@ -1,4 +1,4 @@
-"""`mcp-loupe call`: one tools/call, and what became of it."""
+"""`mcp-loupe call`: one tool, prompt, resource or method asked, and what became of it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,29 @@ from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console import outcome
 from inspector.console.calls import call_headers, judged, read_arguments
 from inspector.console.checking import CHECK_S, Checker
+from inspector.console.invoking import METHOD, PROMPTS, RESOURCES, TEMPLATES, TOOLS, request_of
 from inspector.console.outcome import Outcome
 from inspector.console.worker import Worker
 from inspector.errors import LoupeError, UsageError
 from inspector.wire.connection import Connection
 from inspector.wire.listing import walk_whole
 
+KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TEMPLATES, "method": METHOD}
+
 
 @click.command("call", cls=TargetCommand)
-@click.argument("words", nargs=-1, metavar="[TARGET] TOOL")
+@click.argument("words", nargs=-1, metavar="[TARGET] NAME")
 @click.option("--args", "arguments", default="{}", metavar="JSON", help="The arguments, a JSON object.")
+@click.option(
+    "--as",
+    "kind",
+    type=click.Choice(list(KINDS)),
+    default="tool",
+    help="What NAME is: a tool, a prompt, a resource's URI, a URI template, or any method (--args are its params).",
+)
 @target_options
-def call(words: tuple[str, ...], arguments: str, **options: Any) -> int:
-    """Call one tool."""
+def call(words: tuple[str, ...], arguments: str, kind: str, **options: Any) -> int:
+    """Call one tool, get a prompt, read a resource, or send any method."""
     if not words:
         raise UsageError("Which tool?", "Write: mcp-loupe call TARGET TOOL --args '{…}'")
     if len(words) == 1 and "argv" not in click.get_current_context().meta:
@@ -33,9 +43,11 @@ def call(words: tuple[str, ...], arguments: str, **options: Any) -> int:
             "Write: mcp-loupe call TARGET TOOL --args '{…}', or call TOOL -- CMD…",
         )
     text = read_arguments(arguments)
+    what = KINDS[kind]
+    request_of(what, words[-1], text)
     spec = spec_of(words[:-1], options)
     with connected(spec, options) as connection:
-        found = run(connection, words[-1], text, options["timeout"])
+        found = run(connection, words[-1], text, options["timeout"], what)
     if options["as_json"]:
         print_document(document_of(found))
     else:
@@ -43,25 +55,34 @@ def call(words: tuple[str, ...], arguments: str, **options: Any) -> int:
     return found.exit_code
 
 
-def run(connection: Connection, tool: str, arguments: str, timeout: float | None) -> Outcome:
-    """List (for the tool's outputSchema and headers), call, and judge."""
+def run(
+    connection: Connection, name: str, arguments: str, timeout: float | None, what: str = TOOLS
+) -> Outcome:
+    """Ask, and judge the output of a tool, whose definition is listed before (for its outputSchema and headers)."""
     era = connection.peer.era if connection.peer else None
     limit = timeout or connection.spec.timeouts.call
+    definition = _listed(connection, name, limit) if what == TOOLS else {}
+    method, params = request_of(what, name, arguments)
+    try:
+        headers = call_headers(connection, definition, arguments) if what == TOOLS else {}
+        reply = connection.ask(method, params, timeout=limit, headers=headers, on_progress=progressed)
+    except LoupeError as problem:
+        return outcome.of_error(problem, era)
+    if what != TOOLS:
+        return outcome.of_reply(reply, None)
+    checker = Checker(Worker(connection.portal))
+    verdict = connection.run(judged, checker, definition, reply, timeout=4 * CHECK_S)
+    return outcome.of_reply(reply, verdict)
+
+
+def _listed(connection: Connection, name: str, limit: float) -> dict[str, Any]:
+    """The tool as listed; {} when it is not."""
     try:
         listed = connection.run(walk_whole, connection, "tools", "housekeeping", timeout=limit * 2)
         tools = [tool for page in listed.pages for tool in page.reply.result.get("tools") or []]
     except LoupeError:
         tools = []  # a server whose list fails may still answer the call; the trace has both
-    definition = next((one for one in tools if isinstance(one, dict) and one.get("name") == tool), {})
-    try:
-        headers = call_headers(connection, definition, arguments)
-        params = {"name": tool, "arguments": arguments}
-        reply = connection.ask("tools/call", params, timeout=limit, headers=headers, on_progress=progressed)
-    except LoupeError as problem:
-        return outcome.of_error(problem, era)
-    checker = Checker(Worker(connection.portal))
-    verdict = connection.run(judged, checker, definition, reply, timeout=4 * CHECK_S)
-    return outcome.of_reply(reply, verdict)
+    return next((one for one in tools if isinstance(one, dict) and one.get("name") == name), {})
 
 
 def progressed(params: dict[str, Any]) -> None:
@@ -106,7 +127,12 @@ def show(found: Outcome) -> None:
         warn(" ".join(sentence(printable(text)) for text in (error.message, error.remedy) if text))
         return
     result = found.result or {}
-    for item in result.get("content") or []:
+    listed = next((result[key] for key in ("content", "contents", "messages") if key in result), None)
+    if listed is None and "structuredContent" not in result:
+        print_document(result, indent=2)
+    for item in listed if isinstance(listed, list) else []:
+        if isinstance(item, dict) and item.get("mimeType") is not None and isinstance(item.get("text"), str):
+            item = {**item, "type": "text"}
         if isinstance(item, dict) and item.get("type") == "text" and isinstance(item.get("text"), str):
             say("\n".join(printable(line) for line in item["text"].split("\n")))
         else:

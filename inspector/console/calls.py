@@ -1,4 +1,4 @@
-"""Tool calls people start: running, done, cancelled, repeated. Any thread; the requests run on the loop.
+"""Calls people start (tools, prompts, resources): running, done, cancelled, repeated. Any thread; they run on the loop.
 
 A call outlives the page that started it: its id is in the page's URL, and reloading finds it again.
 """
@@ -21,6 +21,7 @@ from inspector.catalog import jsontext
 from inspector.catalog.validation import Verdict
 from inspector.console import outcome
 from inspector.console.checking import Checker
+from inspector.console.invoking import TOOLS, request_of
 from inspector.console.outcome import Outcome
 from inspector.errors import Cancelled, UsageError
 from inspector.protocol import eras
@@ -28,6 +29,7 @@ from inspector.protocol.headers import param_headers
 from inspector.wire.connection import Connection
 from inspector.wire.dispatcher import RawJson, Reply
 from inspector.wire.http import HttpTransport
+from inspector.wire.link import encode_params
 
 KEPT = 200
 MOST_RUNS = 1000
@@ -35,7 +37,10 @@ MOST_RUNS = 1000
 
 @dataclass(slots=True)
 class Call:
-    """One call (runs == 1) or a series. `outcomes` grows as they end; `progress` is the last notification."""
+    """One call (runs == 1) or a series. `outcomes` grows as they end; `progress` is the last notification.
+
+    what: the list `tool` is of (console.invoking): a tool's or prompt's name, a URI, a URI template.
+    """
 
     id: str
     server_key: str
@@ -48,6 +53,16 @@ class Call:
     outcomes: list[Outcome] = field(default_factory=list)
     progress: dict[str, Any] | None = None
     first_seq: int = 0
+    what: str = TOOLS
+
+    @property
+    def sent(self) -> str:
+        """What a person filled in as it was sent: a tool's arguments, the params of anything else."""
+        return (
+            self.arguments
+            if self.what == TOOLS
+            else encode_params(request_of(self.what, self.tool, self.arguments)[1])
+        )
 
     @property
     def done(self) -> bool:
@@ -145,13 +160,20 @@ class Calls:
         definition: Mapping[str, Any] | None = None,
         runs: int = 1,
         timeout: float | None = None,
+        what: str = TOOLS,
     ) -> Call:
-        """Begin a call and return at once. definition: the tool as listed, for its headers and outputSchema."""
+        """Begin a call and return at once. definition: the tool as listed, for its headers and outputSchema.
+
+        Raises UsageError for arguments that make no request.
+        """
         if not 1 <= runs <= MOST_RUNS:
             raise UsageError(f"{runs} runs is out of range", f"Run between 1 and {MOST_RUNS} times")
         text = read_arguments(arguments)
+        request_of(what, tool, text)
         with self._lock:
-            call = Call(f"call-{next(self._ids)}", server_key, connection.c, tool, text, runs, time.time())
+            call = Call(
+                f"call-{next(self._ids)}", server_key, connection.c, tool, text, runs, time.time(), what=what
+            )
             self._calls[call.id] = call
             while len(self._calls) > KEPT:
                 self._calls.popitem(last=False)
@@ -168,8 +190,8 @@ class Calls:
     async def _run(
         self, connection: Connection, call: Call, definition: Mapping[str, Any], timeout: float | None
     ) -> None:
-        params = {"name": call.tool, "arguments": RawJson(call.arguments)}
-        headers = call_headers(connection, definition, call.arguments)
+        method, params = request_of(call.what, call.tool, call.arguments)
+        headers = call_headers(connection, definition, call.arguments) if call.what == TOOLS else {}
         era = connection.peer.era if connection.peer is not None else None
 
         def progressed(params: dict[str, Any]) -> None:
@@ -178,9 +200,10 @@ class Calls:
         for _ in range(call.runs):
             try:
                 reply = await connection.request(
-                    "tools/call", params, timeout=timeout, op=call.id, headers=headers, on_progress=progressed
+                    method, params, timeout=timeout, op=call.id, headers=headers, on_progress=progressed
                 )
-                call.outcomes.append(outcome.of_reply(reply, await judged(self._checker, definition, reply)))
+                verdict = await judged(self._checker, definition, reply) if call.what == TOOLS else None
+                call.outcomes.append(outcome.of_reply(reply, verdict))
             except anyio.get_cancelled_exc_class():
                 call.outcomes.append(outcome.of_error(Cancelled(""), era))
                 raise

@@ -183,9 +183,9 @@ class Console:
             connection, key, tool, arguments, definition=self.definition(key, tool), runs=runs
         )
 
-    def definition(self, key: str, tool: str) -> Mapping[str, Any] | None:
-        """The tool as last listed, parsed; None when it was not listed or is no object."""
-        catalog = self.catalogs.known(key, "tools")
+    def definition(self, key: str, tool: str, what: str = "tools") -> Mapping[str, Any] | None:
+        """The item as last listed, parsed; None when it was not listed or is no object."""
+        catalog = self.catalogs.known(key, what)
         return None if catalog is None else catalog.definition(tool)
 
     def store(self) -> Store:

@@ -31,6 +31,7 @@ from inspector.errors import (
 )
 from inspector.web.calls import blueprint as calls
 from inspector.web.catalog import blueprint as catalog
+from inspector.web.client import blueprint as client
 from inspector.web.compare import blueprint as compare
 from inspector.web.doctor import blueprint as doctor
 from inspector.web.findings import blueprint as findings
@@ -43,7 +44,17 @@ from inspector.web.timeline import blueprint as timeline
 
 log = logging.getLogger(__name__)
 
-SCREENS: Final[tuple[Blueprint, ...]] = (frame, servers, doctor, catalog, findings, calls, timeline, compare)
+SCREENS: Final[tuple[Blueprint, ...]] = (
+    frame,
+    servers,
+    doctor,
+    catalog,
+    findings,
+    calls,
+    client,
+    timeline,
+    compare,
+)
 """One blueprint a screen, in the order of the navigation."""
 
 STATUS: Final[dict[type, int]] = {

@@ -1,4 +1,4 @@
-"""The Call screen: choose a tool, fill in its arguments, run it, read what came. Flask request threads."""
+"""The Call screen: choose a tool, prompt or resource, fill in its arguments, run it, read what came. Request threads."""
 
 from __future__ import annotations
 
@@ -12,8 +12,19 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.catalog.measure import Measure
 from inspector.console.calls import MOST_RUNS, Call
-from inspector.console.console import Server
+from inspector.console.console import Server, offers
 from inspector.errors import UsageError
+from inspector.web.calls_kinds import (
+    BROKEN,
+    LABELS,
+    NOUNS,
+    PROMPTS,
+    TEMPLATES,
+    TOOLS,
+    facts_of,
+    formed,
+    what_of,
+)
 from inspector.web.calls_post import (
     Options,
     Order,
@@ -37,7 +48,8 @@ from inspector.web.calls_view import (
 )
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
-from inspector.web.results import headline, octets_of
+from inspector.web.headlines import headline
+from inspector.web.results import octets_of
 
 blueprint = Blueprint("calls", __name__)
 
@@ -48,8 +60,12 @@ HISTORY: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The middle of the screen: one tool and what would be sent. listed: its definition is known."""
+    """The middle of the screen: one tool and what would be sent. listed: its definition is known.
 
+    what: the list it is of; uri: the resource's, when another name stands for it. facts: (name, text) beside it.
+    """
+
+    what: str
     tool: str
     listed: bool
     title: str
@@ -57,6 +73,8 @@ class Bench:
     hints: Sequence[Hint]
     confirm: str
     options: Options
+    facts: tuple[tuple[str, str], ...] = ()
+    broken: str = ""
 
 
 # --- reading
@@ -73,30 +91,35 @@ def index() -> AnyResponse | str:
 
 @blueprint.get("/call/<key>")
 def show(key: str) -> str:
-    """The screen of one server. Query: tool, mode (form, json), call (an id), q (filter), arguments (JSON)."""
+    """The screen of one server. Query: what, tool, mode (form, json), call (an id), q (filter), arguments (JSON)."""
     server = console().server(key)
     call, gone = _asked_call(key)
-    found = tools_of(_measures(key), request.args.get("q", ""))
+    what = what_of(request.args.get("what") or (call.what if call else ""))
+    found = tools_of(_measures(key, what), request.args.get("q", ""))
     first = next((line.name for line in found.lines if line.link), "")
-    tool = request.args.get("tool") or (call.tool if call else "") or first
-    text = call.arguments if call is not None and call.tool == tool else request.args.get("arguments")
-    pane = pane_of(_definition(key, tool), request.args.get("mode", "form"), text)
+    of_call = call if call is not None and call.what == what else None
+    tool = request.args.get("tool") or (of_call.tool if of_call else "") or first
+    text = of_call.arguments if of_call and of_call.tool == tool else request.args.get("arguments")
+    pane = pane_of(_definition(key, tool, what), request.args.get("mode", "form"), text)
     options = Options(runs=str(call.runs) if call is not None else "1")
-    return _page(server, _bench(key, tool, options), pane, found, call, gone)
+    return _page(server, _bench(key, what, tool, options), pane, found, call, gone)
 
 
 @blueprint.get("/call/<key>/tools")
 def tools(key: str) -> str:
     """The tool list for a filter text, as htmx asks for it while someone types."""
-    q = request.args.get("q", "")
-    found = tools_of(_measures(key), q)
-    return render_template("calls/_tools.html", key=key, tools=found, tool=request.args.get("tool", ""), q=q)
+    q, what = request.args.get("q", ""), what_of(request.args.get("what", ""))
+    found = tools_of(_measures(key, what), q)
+    tool = request.args.get("tool", "")
+    return render_template(
+        "calls/_tools.html", key=key, tools=found, tool=tool, q=q, what=what, noun=NOUNS[what]
+    )
 
 
 @blueprint.post("/call/<key>/switch")
 def switch(key: str) -> AnyResponse:
     """Form to JSON or back, with what was typed; sends nothing."""
-    definition = _definition(key, request.form.get("tool", ""))
+    definition = _definition(key, request.form.get("tool", ""), _posted_what())
     try:
         pane = pane_of(definition, request.form.get("to", "json"), typed(definition))
     except Wrong as wrong:
@@ -136,15 +159,16 @@ def item(key: str, id: str, number: int) -> Response:
 @spawns
 def run(key: str) -> AnyResponse:
     """Check what was typed against the schema, unless told not to, and call the tool."""
-    tool = request.form.get("tool", "")
+    tool, what = request.form.get("tool", ""), _posted_what()
+    definition = _definition(key, tool, what)
     try:
-        order = posted_order(_definition(key, tool))
+        order = posted_order(definition, what, tool)
     except Wrong as wrong:
         return _arguments(key, wrong.arguments, 422)
-    call = _start(key, tool, order)
+    call = _start(key, what, tool, order)
     # The form showed errors that hold no more: it is drawn afresh.
     mode = request.form.get("mode", "form")
-    clean = pane_of(_definition(key, tool), mode, call.arguments) if "wrong" in request.form else None
+    clean = pane_of(definition, mode, call.arguments) if "wrong" in request.form else None
     return _answer(call, clean)
 
 
@@ -154,7 +178,16 @@ def again(key: str, id: str) -> AnyResponse:
     """The same call once more, with byte for byte the same arguments."""
     call = _call(key, id)
     order = Order(call.arguments, call.runs, posted_timeout())
-    return _answer(_start(key, call.tool, order))
+    return _answer(_start(key, call.what, call.tool, order))
+
+
+@blueprint.post("/call/<key>/list")
+@spawns
+def relist(key: str) -> AnyResponse:
+    """List the tools, prompts, resources or templates now, and show them."""
+    what = _posted_what()
+    console().refresh(key, what)
+    return redirect(url_for("calls.show", key=key, what=what), 303)
 
 
 @blueprint.post("/call/<key>/cancel/<id>")
@@ -165,16 +198,17 @@ def cancel(key: str, id: str) -> AnyResponse:
     return _answer(console().calls.cancel(id))
 
 
-def _start(key: str, tool: str, order: Order) -> Call:
+def _start(key: str, what: str, tool: str, order: Order) -> Call:
     """Start the call and give it a moment to end."""
     call = console().calls.start(
         console().connection(key),
         key,
         tool,
         order.arguments,
-        definition=_definition(key, tool),
+        definition=_definition(key, tool, what),
         runs=order.runs,
         timeout=order.timeout,
+        what=what,
     )
     wait([call.future], AT_ONCE_S)
     return call
@@ -190,17 +224,24 @@ def _is_partial() -> bool:
 def _arguments(key: str, pane: Arguments, status: int) -> AnyResponse:
     """The arguments again; without htmx in the whole page, so that nothing typed is lost."""
     if _is_partial():
-        shown = render_template("calls/_arguments.html", key=key, pane=pane, type_words=type_words)
+        shown = render_template(
+            "calls/_arguments.html",
+            key=key,
+            pane=pane,
+            type_words=type_words,
+            completes=_completes(key, _posted_what()),
+        )
     else:
-        bench = _bench(key, request.form.get("tool", ""), posted_options())
-        shown = _page(console().server(key), bench, pane, tools_of(_measures(key), ""), None, "")
+        what = _posted_what()
+        bench = _bench(key, what, request.form.get("tool", ""), posted_options())
+        shown = _page(console().server(key), bench, pane, tools_of(_measures(key, what), ""), None, "")
     return make_response(shown, status)
 
 
 def _answer(call: Call, clean: Arguments | None = None) -> AnyResponse:
     """The state of a call and the history beside it; without htmx a redirect to the page that shows both."""
     mode = request.form.get("mode")
-    place = url_for("calls.show", key=call.server_key, tool=call.tool, mode=mode, call=call.id)
+    place = address(call, mode)
     if not _is_partial():
         return redirect(place, 303)
     server = console().server(call.server_key)
@@ -214,6 +255,8 @@ def _answer(call: Call, clean: Arguments | None = None) -> AnyResponse:
             call=call,
             clean=clean,
             type_words=type_words,
+            completes=_completes(server.key, call.what),
+            address=address,
         )
     )
     if request.endpoint in ("calls.run", "calls.again"):
@@ -231,9 +274,14 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
         pane=pane,
         type_words=type_words,
         tools=found,
+        completes=_completes(server.key, bench.what),
+        address=address,
         tool=bench.tool,
+        what=bench.what,
+        noun=NOUNS[bench.what],
+        kinds=_kinds(server, bench.what),
         q=request.args.get("q", ""),
-        listed=console().catalogs.known(server.key, "tools") is not None,
+        listed=console().catalogs.known(server.key, bench.what) is not None,
         shown=_shown(server, call) if call is not None else None,
         call=call,
         gone=gone,
@@ -244,24 +292,51 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
 
 
 def _shown(server: Server, call: Call) -> Shown:
-    return shown_call(
-        server, call, confirmation(call.tool, _definition(server.key, call.tool).get("annotations"))
-    )
+    annotations = _definition(server.key, call.tool, call.what).get("annotations")
+    return shown_call(server, call, confirmation(call.tool, annotations) if call.what == TOOLS else "")
 
 
-def _bench(key: str, tool: str, options: Options) -> Bench:
-    definition = _definition(key, tool)
-    annotations = definition.get("annotations")
+def address(call: Call, mode: str | None = None) -> str:
+    """Where a call is shown."""
+    what = call.what if call.what != TOOLS else None
+    return url_for("calls.show", key=call.server_key, what=what, tool=call.tool, mode=mode, call=call.id)
+
+
+def _kinds(server: Server, what: str) -> list[dict[str, Any]]:
+    """The tabs: what the server offers, what was listed, and the one that is open."""
+    found = []
+    for each, label in LABELS.items():
+        listed = console().catalogs.count(server.key, each)
+        offered = server.connection is not None and offers(server.connection, each)
+        if each in (what, TOOLS) or offered or listed is not None:
+            href = url_for("calls.show", key=server.key, what=each if each != TOOLS else None)
+            found.append({"id": each, "label": label, "count": listed, "href": href})
+    return found
+
+
+def _completes(key: str, what: str) -> bool:
+    """Whether the server says that it completes the arguments of such items."""
+    connection = console().server(key).connection
+    capabilities = connection.peer.capabilities if connection is not None and connection.peer else None
+    return what in (PROMPTS, TEMPLATES) and "completions" in (capabilities or {})
+
+
+def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
+    definition = _definition(key, tool, what)
+    annotations = definition.get("annotations") if what == TOOLS else None
     title = definition.get("title") or (annotations.get("title") if isinstance(annotations, dict) else None)
     description = definition.get("description")
     return Bench(
+        what,
         tool,
         bool(definition),
         title if isinstance(title, str) else "",
         description if isinstance(description, str) else "",
-        hints_of(annotations) if definition else [],
+        hints_of(annotations) if definition and what == TOOLS else [],
         confirmation(tool, annotations),
         options,
+        facts_of(what, definition),
+        str(definition.get(BROKEN, "")),
     )
 
 
@@ -275,14 +350,19 @@ def _download(octets: bytes, name: str) -> Response:
 # --- what is known
 
 
-def _measures(key: str) -> Sequence[Measure]:
-    catalog = console().catalogs.known(key, "tools")
+def _posted_what() -> str:
+    return what_of(request.form.get("what", ""))
+
+
+def _measures(key: str, what: str) -> Sequence[Measure]:
+    catalog = console().catalogs.known(key, what)
     return catalog.measured.measures if catalog is not None else ()
 
 
-def _definition(key: str, tool: str) -> dict[str, Any]:
-    """The tool as listed last; {} when it was not listed."""
-    return definition_of(next((each for each in _measures(key) if each.name == tool), None))
+def _definition(key: str, tool: str, what: str) -> dict[str, Any]:
+    """The item as listed last, with the schema its form is made of; {} when it was not listed."""
+    listed = definition_of(next((each for each in _measures(key, what) if each.name == tool), None))
+    return formed(what, tool, listed)
 
 
 def _call(key: str, id: str) -> Call:

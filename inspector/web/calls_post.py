@@ -12,6 +12,7 @@ from inspector.catalog import forms, jsontext
 from inspector.catalog.forms import FieldError
 from inspector.catalog.jsontext import compact_value
 from inspector.console.calls import MOST_RUNS, read_arguments
+from inspector.console.invoking import TEMPLATES, request_of
 from inspector.errors import UsageError
 from inspector.web.calls_view import Arguments, form_pane, has_utf8, indented, json_pane, posted_form
 from inspector.web.frame import console
@@ -93,10 +94,15 @@ def typed(definition: Definition) -> str:
     return text
 
 
-def posted_order(definition: Definition) -> Order:
-    """The whole form, checked against the tool's inputSchema unless told not to. Raises Wrong."""
+def posted_order(definition: Definition, what: str, name: str) -> Order:
+    """The whole form, checked against its schema unless told not to; a template must expand. Raises Wrong."""
     arguments = typed(definition)
-    errors = [] if "unchecked" in request.form else _breaches(definition, arguments)
+    checked = "unchecked" not in request.form and what != TEMPLATES
+    errors = _breaches(definition, arguments) if checked else []
+    try:
+        request_of(what, name, arguments)
+    except UsageError as problem:
+        errors.append(FieldError("", f"{problem.message}. {problem.remedy}."))
     runs, timeout = _runs(request.form.get("runs", "")), _seconds(request.form.get("timeout", ""))
     if runs is None:
         errors.append(FieldError("", f"It can run between 1 and {MOST_RUNS:,} times."))

@@ -13,11 +13,13 @@ from inspector.console.outcome import Outcome
 from inspector.errors import Cancelled
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
-from inspector.web.calls_view import Progress, Series, progress_of, series_of
+from inspector.web.calls_series import Series, series_of
+from inspector.web.calls_view import Progress, progress_of
 from inspector.web.causes import http_causes, tool_error_causes
 from inspector.web.frame import console, event_link, store
+from inspector.web.headlines import Headline, headline
 from inspector.web.listing import text_of
-from inspector.web.results import Contents, Headline, Text, contents_of, error_object, headline, shown
+from inspector.web.results import Contents, Text, contents_of, error_object, shown
 from inspector.wire.events import C2S
 
 FLUSH_S: Final = 0.5
@@ -76,7 +78,7 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         call=call,
         running=running,
         outcome=outcome,
-        head=headline(outcome) if outcome is not None else None,
+        head=headline(outcome, call.what) if outcome is not None else None,
         contents=contents_of(raw) if outcome is not None and outcome.result is not None else None,
         error=shown(error) if error is not None else None,
         raw=Text(text[:RAW_CHARS], left_out=max(0, len(text) - RAW_CHARS)) if text is not None else None,

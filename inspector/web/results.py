@@ -9,14 +9,11 @@ import base64
 import binascii
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from inspector.catalog import jsontext
-from inspector.catalog.validation import INVALID
-from inspector.console import outcome as outcomes
 from inspector.console.outcome import Outcome
-from inspector.web.origins import subject
 
 MOST_ITEMS: Final = 50
 TEXT_CHARS: Final = 40_000
@@ -94,6 +91,9 @@ def contents_of(raw: bytes | None) -> Contents:
         return Contents(problem=f"The answer {why}; its raw bytes are below.")
     structured = members.pop("structuredContent", None)
     content = members.pop("content", None)
+    listed = next((name for name in WRAPPED if content is None and name in members), "")
+    if listed:
+        return _listed(listed, members.pop(listed), members)
     rest = tuple([(name, shown(text)) for name, text in members.items() if name != "isError"])
     if content is None:
         asks = members.get("resultType") == '"input_required"'
@@ -105,6 +105,31 @@ def contents_of(raw: bytes | None) -> Contents:
         )
     items, more = _items(content, structured)
     return Contents(items, _shown(structured), rest, more)
+
+
+def _listed(name: str, text: str, members: dict[str, str]) -> Contents:
+    """The `contents` of a resource or the `messages` of a prompt, each as the content item it holds."""
+    rest = tuple([(key, shown(value)) for key, value in members.items()])
+    if not text.startswith("["):
+        return Contents(rest=((name, shown(text)), *rest), problem=f"{name} is not an array.")
+    found = list(elements_of(text))
+    items = [WRAPPED[name](number, raw, value) for number, (raw, value) in enumerate(found[:MOST_ITEMS])]
+    problem = "" if found else f"The array {name} is empty."
+    return Contents(tuple(items), rest=rest, more=max(0, len(found) - MOST_ITEMS), problem=problem)
+
+
+def _of_resource(number: int, raw: str, value: Any) -> Item:
+    if not isinstance(value, dict):
+        return _unknown(number, raw, "An item of contents must be a JSON object.")
+    return _contents_item(number, raw, raw, value)
+
+
+def _of_prompt(number: int, raw: str, value: Any) -> Item:
+    content = value.get("content") if isinstance(value, dict) else None
+    if not isinstance(content, dict):
+        return _unknown(number, raw, "This message has no content object.")
+    item = item_of(number, dict(members_of(raw))["content"], content)
+    return replace(item, facts=(("Role", _word(raw, "role")), *item.facts))
 
 
 def error_object(raw: bytes | None) -> str | None:
@@ -253,14 +278,17 @@ def _image(number: int, raw: str, value: Value) -> Item:
     if octets is None:
         return _unknown(number, raw, "The data of this image is not base64.")
     facts = (("Type", _word(raw, "mimeType")),)
-    uri, why = "", ""
-    if value.get("mimeType") not in IMAGES:
-        why = "Loupe draws PNG, JPEG, GIF and WebP only."
-    elif len(octets) > IMAGE_BYTES:
-        why = "The image is too large for the page."
-    else:
-        uri = f"data:{value['mimeType']};base64,{base64.b64encode(octets).decode()}"
+    uri, why = _drawn(value.get("mimeType"), octets)
     return Item(number, "image", image=uri, size=len(octets), facts=facts, problem=why)
+
+
+def _drawn(media_type: Any, octets: bytes) -> tuple[str, str]:
+    """The picture as a `data:` URI, or why it is not drawn."""
+    if media_type not in IMAGES:
+        return "", "Loupe draws PNG, JPEG, GIF and WebP only."
+    if len(octets) > IMAGE_BYTES:
+        return "", "The image is too large for the page."
+    return f"data:{media_type};base64,{base64.b64encode(octets).decode()}", ""
 
 
 def _audio(number: int, raw: str, value: Value) -> Item:
@@ -279,15 +307,27 @@ def _link(number: int, raw: str, value: Value) -> Item:
 
 def _resource(number: int, raw: str, value: Value) -> Item:
     found = value.get("resource")
-    if not isinstance(found, dict) or not isinstance(found.get("uri"), str):
+    if not isinstance(found, dict):
         return _unknown(number, raw, "This embedded resource has no uri.")
-    facts = _facts(dict(members_of(raw))["resource"], ("uri", "mimeType"))
+    return _contents_item(number, raw, dict(members_of(raw))["resource"], found)
+
+
+def _contents_item(number: int, raw: str, inner: str, found: Value) -> Item:
+    """A resource's text or blob. raw: the item to show when it holds neither; inner: the resource as received."""
+    if not isinstance(found.get("uri"), str):
+        return _unknown(number, raw, "This resource has no uri.")
+    facts = _facts(inner, ("uri", "mimeType"))
+    beside = shown(inner) if set(found) - {"uri", "mimeType", "text", "blob"} else None
     if isinstance(found.get("text"), str):
-        return Item(number, "resource", shown(found["text"]), facts=facts)
+        size = len(jsontext.utf8(found["text"]))
+        return Item(number, "resource", shown(found["text"]), beside, size=size, facts=facts)
     octets = decoded(found.get("blob"))
     if octets is None:
-        return _unknown(number, raw, "This embedded resource has neither a text nor a base64 blob.")
-    return Item(number, "resource", size=len(octets), facts=facts)
+        return _unknown(number, raw, "This resource has neither a text nor a base64 blob.")
+    if found.get("mimeType") not in IMAGES:
+        return Item(number, "resource", raw=beside, size=len(octets), facts=facts)
+    uri, why = _drawn(found["mimeType"], octets)
+    return Item(number, "resource", raw=beside, image=uri, size=len(octets), facts=facts, problem=why)
 
 
 _MAKERS: Final[dict[str, Callable[[int, str, Value], Item]]] = {
@@ -297,6 +337,13 @@ _MAKERS: Final[dict[str, Callable[[int, str, Value], Item]]] = {
     "resource_link": _link,
     "resource": _resource,
 }
+
+
+WRAPPED: Final[dict[str, Callable[[int, str, Any], Item]]] = {
+    "contents": _of_resource,
+    "messages": _of_prompt,
+}
+"""The member of a result that lists what it brought, other than a tool's `content`."""
 
 
 def _facts(raw: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
@@ -322,70 +369,15 @@ def decoded(data: Any) -> bytes | None:
 
 def octets_of(outcome: Outcome, number: int) -> bytes | None:
     """What the download of content item `number` holds; None when there is no such item or nothing in it."""
-    content = (outcome.result or {}).get("content")
+    result = outcome.result or {}
+    content = next((result[name] for name in ("content", *WRAPPED) if name in result), None)
     if not isinstance(content, list) or not 0 <= number < len(content):
         return None
     item = content[number]
     if not isinstance(item, dict):
         return None
+    item = item["content"] if isinstance(item.get("content"), dict) else item
     inner = item["resource"] if isinstance(item.get("resource"), dict) else item
     if isinstance(inner.get("text"), str):
         return jsontext.utf8(inner["text"])
     return decoded(inner.get("blob", inner.get("data")))
-
-
-@dataclass(frozen=True, slots=True)
-class Headline:
-    """How a call ended, in a word and a sentence. sev: `ok`, `warn`, `err` or `note`.
-
-    whose: who says so; about: what it is about, when that is another than who says it.
-    """
-
-    sev: str
-    word: str
-    sentence: str
-    whose: str = ""
-    about: str = ""
-
-
-WHOSE: Final = {
-    "peer": "the server",
-    "sdk": "the client library, on this side",
-    "console": "Loupe, on this side; the server sent no such thing",
-}
-OUTPUT_INVALID: Final = "ok, output invalid"
-"""The word for a call that went well and whose structuredContent breaks the tool's own outputSchema."""
-
-
-def headline(outcome: Outcome) -> Headline:
-    """The first line of the result."""
-    error = outcome.error.message if outcome.error is not None else ""
-    told = outcome.error is not None and outcome.what != outcomes.CANCELLED
-    whose = WHOSE.get(outcome.origin, outcome.origin) if told else ""
-    about = subject(outcome.error.layer, outcome.error.facts) if told and outcome.error is not None else ""
-    sentences = {
-        outcomes.OK: _answered(outcome),
-        outcomes.TOOL_ERROR: ("warn", "tool error", "The tool ran and refused (isError). No protocol fault."),
-        outcomes.PROTOCOL_ERROR: ("err", "protocol error", error),
-        outcomes.TRANSPORT_FAILURE: ("err", "transport failure", error),
-        outcomes.TIMEOUT: ("err", "time-out", error),
-        outcomes.CANCELLED: ("note", "cancelled", "You stopped waiting, and the server was told so."),
-        outcomes.INPUT_REQUIRED: (
-            "note",
-            "input required",
-            "The server asks for input before it goes on. This version cannot answer yet; here is what it asks.",
-        ),
-    }
-    sev, word, sentence = sentences[outcome.what]
-    return Headline(sev, word, sentence, whose, about if outcome.origin != "peer" else "")
-
-
-def breaks_schema(outcome: Outcome) -> bool:
-    """Whether the answer came and is not what the tool's outputSchema promises."""
-    return outcome.output is not None and outcome.output.verdict == INVALID
-
-
-def _answered(outcome: Outcome) -> tuple[str, str, str]:
-    if breaks_schema(outcome):
-        return "warn", OUTPUT_INVALID, "The tool answered, but not as its outputSchema says."
-    return "ok", "ok", "The tool answered."

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from inspector.catalog.validation import Verdict
 from inspector.console.console import Console
 from inspector.trace.rows import Row as Stored
-from inspector.web.results import breaks_schema
+from inspector.web.headlines import breaks_schema
 
 
 def invalid_outputs(console: Console, rows: Sequence[Stored]) -> Mapping[int, Verdict]:

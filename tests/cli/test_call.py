@@ -124,3 +124,35 @@ def test_the_help_of_the_program_agrees_with_each_commands_own() -> None:
         command = app.get_command(context, name)
         assert command is not None
         assert (command.help or "").split("\n\n")[0].replace("\n", " ") == words
+
+
+ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
+
+
+def test_a_template_is_expanded_and_its_resource_read(tmp_path: Path) -> None:
+    words = [
+        "call",
+        "note://{owner}{?q*}",
+        "--as",
+        "template",
+        "--args",
+        '{"owner":"é","q":{"n":1.0,"m":"&"}}',
+        "--json",
+    ]
+    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING))
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["contents"][0]["text"] == "text of note://%C3%A9?n=1.0&m=%26"
+
+
+def test_a_template_without_a_required_value_starts_no_server(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "call", "note://{owner}", "--as", "template", "--", "no-such-command")
+    assert ran.code == 2
+    assert ran.err.strip() == "The template needs a value for “owner”. Fill it in."
+
+
+def test_any_method_is_sent_with_its_params_as_typed(tmp_path: Path) -> None:
+    ref = '{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":"G"}}'
+    words = ["call", "completion/complete", "--as", "method", "--args", ref]
+    ran = loupe(tmp_path, *words, "--json", "--", sys.executable, str(ASKING), "--modern")
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["completion"]["values"] == ["Grace"]

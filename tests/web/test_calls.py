@@ -23,12 +23,12 @@ from inspector.settings.paths import Paths
 from inspector.settings.targets import demo_spec
 from inspector.web.app import create_app
 from inspector.web.calls_post import ANY_OBJECT, schema_of
+from inspector.web.calls_series import plot_of
 from inspector.web.calls_view import (
     confirmation,
     form_pane,
     hints_of,
     indented,
-    plot_of,
     posted_form,
     progress_of,
     tools_of,

@@ -10,13 +10,13 @@ import pytest
 from inspector.console import outcome as outcomes
 from inspector.console.outcome import Outcome
 from inspector.errors import Cancelled, PeerError, TimedOut
+from inspector.web.headlines import headline
 from inspector.web.results import (
     IMAGE_BYTES,
     TABLE_ROWS,
     TEXT_CHARS,
     contents_of,
     error_object,
-    headline,
     octets_of,
     shown,
     table_of,
