@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
+from inspector.cli.terminal import printable
 from inspector.errors import UsageError
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
@@ -57,6 +59,9 @@ def target_options(command: F) -> F:
             ),
             click.option(
                 "--record", type=click.Path(path_type=Path), help="Write the trace as it happens, redacted."
+            ),
+            click.option(
+                "--sign-in", is_flag=True, help="When the server wants a token, get one in a browser."
             ),
             click.option("--no-redact", is_flag=True, help="Record secrets as they are."),
             click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout."),
@@ -141,8 +146,16 @@ def connected(spec: ServerSpec, options: dict[str, Any]) -> Iterator[Connection]
 
     record: Path | None = options["record"]
     paths = Paths.locate(options["data_dir"])
-    with direct(spec, paths, record=record, redact=not options["no_redact"]) as connection:
+    show = show_address if options["sign_in"] else None
+    with direct(spec, paths, record=record, redact=not options["no_redact"], sign_in=show) as connection:
         yield connection
+
+
+def show_address(address: str) -> None:
+    """Where to sign in, on stderr; a browser is opened when a person sits at the terminal."""
+    click.echo(f"Sign in at {printable(address)}", err=True)
+    if os.isatty(0) and os.isatty(2):
+        webbrowser.open(address)
 
 
 def colours() -> bool:

@@ -15,12 +15,14 @@ from inspector import __version__
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
+from inspector.console.signing import SignIns
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError
 from inspector.settings.paths import Paths
 from inspector.settings.rules_off import RulesOff
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import ServerSpec
+from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import require_resolved
 from inspector.trace.recorder import Recorder
 from inspector.trace.store import Store
@@ -80,6 +82,8 @@ class Console:
             self.worker = Worker(self.portal)
             stack.callback(self.worker.close)
             self.servers_file = ServerList(self.paths.servers)
+            self.tokens = TokenStore(self.paths.tokens)
+            self.sign_ins = SignIns()
             self.rules_off = RulesOff(self.paths.config / "findings.json")
             self.catalogs = Catalogs(self.worker, self.recorder, self.store)
             checks = Worker(self.portal)
@@ -126,7 +130,9 @@ class Console:
             self.disconnect(key)
             spec = self.servers_file.get(key)
             require_resolved(spec)
-            connection = Connection(spec, self.journal, self.portal, self.children, server_key=key)
+            connection = Connection(
+                spec, self.journal, self.portal, self.children, server_key=key, tokens=self.tokens
+            )
             connection.on_notification = lambda method, _params: self._notified(key, method)
             with self._lock:
                 self._connections[key] = connection

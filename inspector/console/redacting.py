@@ -9,20 +9,27 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from inspector.catalog.snapshot import read_pages
 from inspector.errors import ConfigError
 from inspector.settings.spec import ServerSpec
+from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import expand_environment
 from inspector.trace.redact import Redactor, Rules
 from inspector.trace.redact.names import secret_name
 
 
-def redactor_for(*specs: ServerSpec, rules: Rules | None = None, **options: Any) -> Redactor:
-    """A redactor for one file. options: those of `Redactor`."""
-    these = Rules.default(passed_to(specs)) if rules is None else rules
+def redactor_for(
+    *specs: ServerSpec, rules: Rules | None = None, tokens: TokenStore | None = None, **options: Any
+) -> Redactor:
+    """A redactor for one file. tokens: what signing in left, which counts as passed. options: those of `Redactor`."""
+    these = Rules.default(passed_to(specs, tokens)) if rules is None else rules
     return Redactor(these, digests=digests, **options)
 
 
-def passed_to(specs: Iterable[ServerSpec]) -> Iterator[str]:
-    """Values we gave these servers that may be secrets: environment, headers, parts of the URL, flags."""
+def passed_to(specs: Iterable[ServerSpec], tokens: TokenStore | None = None) -> Iterator[str]:
+    """Values we gave these servers that may be secrets: environment, headers, parts of the URL, flags, tokens."""
     for spec in map(_as_started, specs):
+        if tokens is not None and spec.url is not None:
+            yield from tokens.secrets(spec.url)
+        if spec.oauth is not None and spec.oauth.client_secret:
+            yield spec.oauth.client_secret
         yield from spec.env.values()
         yield from spec.headers.values()
         for name, value in zip(spec.argv, spec.argv[1:], strict=False):

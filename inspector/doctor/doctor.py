@@ -18,6 +18,7 @@ from inspector.protocol.eras import MODERN
 from inspector.settings.hiding import Hider
 from inspector.settings.paths import Paths
 from inspector.settings.spec import STDIO, ServerSpec
+from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import expand_environment, placeholders
 from inspector.wire.children import Children
 from inspector.wire.connection import Connection
@@ -56,7 +57,9 @@ class Doctor:
             yield from self._connect(portal)
 
     def _connection(self, portal: BlockingPortal, spec: ServerSpec, seen: Seen) -> Connection:
-        return Connection(spec, Journal(seen), portal, Children(self.paths.children))
+        return Connection(
+            spec, Journal(seen), portal, Children(self.paths.children), tokens=TokenStore(self.paths.tokens)
+        )
 
     def _connect(self, portal: BlockingPortal) -> Iterator[Step]:
         connection = self._connection(portal, self.spec, self.seen)

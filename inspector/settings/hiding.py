@@ -21,6 +21,7 @@ class Hider:
     """Replaces values, as they are and as URLs and headers spell them, by the placeholders they came from."""
 
     def __init__(self, known: Mapping[str, str]) -> None:
+        self._given = dict(known)
         self._known = {
             spelled.lower(): placeholder
             for value, placeholder in known.items()
@@ -29,6 +30,10 @@ class Hider:
         }
         longest_first = sorted(self._known, key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, longest_first)), re.IGNORECASE)
+
+    def also(self, known: Mapping[str, str]) -> Hider:
+        """One that hides these values too."""
+        return Hider({**self._given, **known})
 
     def text(self, text: str) -> str:
         if not self._known:

@@ -66,6 +66,11 @@ class Paths:
         return self.config / "servers.json"
 
     @property
+    def tokens(self) -> Path:
+        """What signing in to servers left, 0600."""
+        return self.data / "tokens.json"
+
+    @property
     def children(self) -> Path:
         """The folder of pid files of server processes, swept at the next start."""
         return self.runtime / "children"

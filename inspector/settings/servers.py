@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,14 +14,14 @@ from inspector.settings.entry import check_url, kind, read_entry, written_entry
 from inspector.settings.files import read_text, storage_error, write_private
 from inspector.settings.jsonc import loads
 from inspector.settings.seal import Seal
-from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, ServerSpec, Timeouts
+from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, GRANTS, OAuth, ServerSpec, Timeouts
 
 VERSION: Final = 1
 _IDS: Final = ("int", "str")
 # fmt: off
 _OURS: Final = frozenset((
     "name", "type", "transport", "command", "args", "env", "cwd", "url", "httpUrl", "serverUrl",
-    "headers", "era", "timeouts", "declare", "ids", "source", "seal",
+    "headers", "era", "timeouts", "declare", "ids", "source", "seal", "oauth",
 ))
 # fmt: on
 
@@ -30,7 +30,7 @@ class ServerList:
     """Servers by key, the slug of the name. Every call reads the file, so edits by hand count at once.
 
     The file is `{"version": 1, "mcpServers": {KEY: entry}}`, mode 0600, each entry as other clients write
-    it plus ours: name, era, timeouts (seconds), declare, ids, source, seal. Keys we do not know are kept. Values
+    it plus ours: name, era, timeouts (seconds), declare, ids, oauth, source, seal. Keys we do not know are kept. Values
     of env and headers are in the file and the specs only, never in a repr or an error.
 
     A file that cannot be parsed raises ConfigError everywhere but in `add`, which keeps it as
@@ -231,6 +231,8 @@ def _entry(spec: ServerSpec) -> dict[str, Any]:
         found["declare"] = list(spec.declare)
     if spec.ids != usual.ids:
         found["ids"] = spec.ids
+    if spec.oauth is not None:
+        found["oauth"] = {name: value for name, value in asdict(spec.oauth).items() if value is not None}
     found["source"] = spec.source
     _spec(slug(spec.name), found)
     return found
@@ -257,7 +259,24 @@ def _spec(key: str, entry: Any) -> ServerSpec:
         ids=_one_of(name, "ids", entry.get("ids", spec.ids), _IDS),
         declare=tuple(declare),
         timeouts=_timeouts(name, entry.get("timeouts", {})),
+        oauth=_oauth(name, entry.get("oauth")),
     )
+
+
+def _oauth(name: str, found: Any) -> OAuth | None:
+    if found is None:
+        return None
+    known = {one.name for one in fields(OAuth)}
+    if not isinstance(found, dict) or not all(isinstance(found.get(key, ""), str) for key in known):
+        raise _wrong(name, "oauth", "an object of texts: " + ", ".join(sorted(known)))
+    read = OAuth(**{key: value for key, value in found.items() if key in known})
+    if read.grant not in GRANTS:
+        raise _wrong(name, "oauth.grant", " or ".join(GRANTS))
+    if read.grant == "client_credentials" and not (read.client_id and read.client_secret and read.issuer):
+        raise _wrong(name, "oauth", "complete: client_credentials needs client_id, client_secret and issuer")
+    if read.issuer is not None:
+        check_url(name, read.issuer)
+    return read
 
 
 def _one_of(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> str:

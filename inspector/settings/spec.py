@@ -11,6 +11,7 @@ STDIO: Final = "stdio"
 STREAMABLE_HTTP: Final = "streamable-http"
 SSE: Final = "sse"
 ERAS: Final = ("auto", "handshake", "modern")
+GRANTS: Final = ("authorization_code", "client_credentials")
 CLIENT_CAPABILITIES: Final = ("roots", "sampling", "elicitation")
 
 
@@ -23,6 +24,24 @@ class Timeouts:
     connect: float = 30.0
     call: float = 60.0
     close: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class OAuth:
+    """How to get a token, where the server's own metadata does not say enough.
+
+    grant: `authorization_code` (a person signs in) or `client_credentials` (nobody does). client_id: of a client
+    registered beforehand; without it we register, or name our metadata document. client_secret may hold a
+    `${env:NAME}`. issuer: the only authorization server these credentials may be sent to; client_credentials must
+    name it, or the MCP server would decide who gets the secret.
+    """
+
+    grant: str = "authorization_code"
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+    scope: str | None = None
+    issuer: str | None = None
+    client_metadata_url: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +65,7 @@ class ServerSpec:
     declare: tuple[str, ...] = ()
     ids: str = "int"
     source: str = "added by hand"
+    oauth: OAuth | None = None
 
     def shown_target(self) -> str:
         """The command as a shell would take it, or the URL without userinfo: for people, never for spawning."""

@@ -14,7 +14,7 @@ from typing import Final
 
 from inspector.errors import ConfigError
 from inspector.settings.entry import check_url
-from inspector.settings.spec import ServerSpec
+from inspector.settings.spec import OAuth, ServerSpec
 
 _PLACEHOLDER = re.compile(r"\$\{([^${}\r\n]+)\}")
 _BARE_NAME = re.compile(r"[A-Z_][A-Z0-9_]*\Z")
@@ -104,6 +104,7 @@ def variables(spec: ServerSpec) -> list[Variable]:
     texts |= {f"variable {name}": value for name, value in spec.env.items()}
     texts |= {"the working folder": spec.cwd or "", "the URL": spec.url or ""}
     texts |= {f"header {name}": value for name, value in spec.headers.items()}
+    texts["the client secret"] = spec.oauth.client_secret or "" if spec.oauth is not None else ""
     found = [
         Variable(match[1].removeprefix("env:").partition(":-")[0], place)
         for place, text in texts.items()
@@ -163,4 +164,11 @@ def _with_texts(spec: ServerSpec, change: Callable[[str], str]) -> ServerSpec:
         cwd=None if spec.cwd is None else change(spec.cwd),
         url=None if spec.url is None else change(spec.url),
         headers={name: change(value) for name, value in spec.headers.items()},
+        oauth=_with_secret(spec.oauth, change),
     )
+
+
+def _with_secret(oauth: OAuth | None, change: Callable[[str], str]) -> OAuth | None:
+    if oauth is None or oauth.client_secret is None:
+        return oauth
+    return replace(oauth, client_secret=change(oauth.client_secret))

@@ -15,13 +15,17 @@ import anyio.abc
 from anyio.from_thread import BlockingPortal
 
 from inspector import __version__
-from inspector.errors import Cancelled, ConnectionLost, LoupeError, NoEra, TimedOut
+from inspector.errors import AuthNeeded, Cancelled, ConnectionLost, LoupeError, NoEra, TimedOut
 from inspector.protocol import eras
 from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec
+from inspector.settings.tokens import TokenStore
+from inspector.wire.auth import Authorizer
+from inspector.wire.auth_provider import Visit
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import FIRST_ID, Dispatcher, Progress, Reply
 from inspector.wire.events import Journal
 from inspector.wire.http import HttpTransport, SessionLost
+from inspector.wire.http_base import make_client
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Peer
 from inspector.wire.opening import AnyTransport, Opening
@@ -51,6 +55,7 @@ class Connection:
         children: Children,
         *,
         server_key: str = "",
+        tokens: TokenStore | None = None,
     ) -> None:
         self.spec = spec
         self.c = journal.next_connection()
@@ -64,7 +69,8 @@ class Connection:
         self.error: LoupeError | None = None
         self.on_change: Callable[[], None] = lambda: None
         self.on_notification: Callable[[str, Mapping[str, Any]], None] = lambda _method, _params: None
-        self._opening = Opening(self.link, spec, self.dispatcher, children, self.client)
+        self._opening = Opening(self.link, spec, self.dispatcher, children, self.client, tokens)
+        self._tokens = tokens
         self.portal = portal
         self._server_key = server_key
         self._ready: Future[None] = Future()
@@ -136,6 +142,20 @@ class Connection:
         limit = options.get("timeout") or self.spec.timeouts.call
         return self.submit(method, params, **options).result(2 * limit + GRACE_S)
 
+    @property
+    def auth(self) -> Authorizer | None:
+        """Tokens of an HTTP server; None where there can be none."""
+        return getattr(self.transport, "auth", None)
+
+    def sign_in(self, visit: Visit) -> Future[None]:
+        """Get a token with a person's help, whatever state the connection is in; cancel by the future."""
+        return self.portal.start_task_soon(self._sign_in, visit)
+
+    def sign_out(self) -> None:
+        """Forget the tokens of this server."""
+        if self.auth is not None:
+            self.portal.call(self.auth.sign_out)
+
     def close(self) -> None:
         """End the connection and wait until its process is gone; bounded by the shutdown ladder."""
         if self._actor is None:
@@ -150,6 +170,18 @@ class Connection:
             self._stop.set()
         if self._coming_up is not None:
             self._coming_up.cancel()
+
+    async def _sign_in(self, visit: Visit) -> None:
+        auth = self.auth
+        if auth is None:
+            text = f"{self.spec.name} is nothing to sign in to: it is no HTTP server, or brings an Authorization header"
+            raise AuthNeeded(text, "Remove that header from its definition, then connect")
+        async with make_client(self.spec) as client:  # the connection's own may be closed by now
+            auth.client, before = client, auth.client
+            try:
+                await auth.sign_in(visit)
+            finally:
+                auth.client = before
 
     async def request(
         self,

@@ -18,6 +18,8 @@ from inspector.protocol.eras import Era
 from inspector.protocol.frames import Frame
 from inspector.protocol.headers import http_headers
 from inspector.settings.spec import ServerSpec
+from inspector.settings.tokens import TokenStore
+from inspector.wire.auth import Renewed, authorizer
 from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.events import Event
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
@@ -60,7 +62,9 @@ class HttpTransport:
 
     kind = "streamable-http"
 
-    def __init__(self, link: Link, spec: ServerSpec, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, link: Link, spec: ServerSpec, dispatcher: Dispatcher, tokens: TokenStore | None = None
+    ) -> None:
         assert spec.url is not None
         self.link = link
         self.spec = spec
@@ -74,6 +78,7 @@ class HttpTransport:
         self.ended = anyio.Event()
         self.on_end: Callable[[], None] = lambda: None
         self.client: httpx2.AsyncClient = make_client(spec)
+        self.auth = authorizer(link, spec, tokens, self.client)
         self._closing = False
         self._open: set[anyio.CancelScope] = set()
         self._listening: anyio.CancelScope | None = None
@@ -143,12 +148,28 @@ class HttpTransport:
             return  # recorded by the exchange
 
     async def _post(self, out: Outgoing, waiter: Waiter | None) -> None:
+        """One exchange; once more when a new token was got meanwhile without a person."""
+        token = await self._token()
+        try:
+            await self._post_once(out, waiter, token)
+        except Renewed:
+            await self._post_once(out, waiter, await self._token(), last=True)
+
+    async def _token(self) -> dict[str, str]:
+        if self.auth is None:
+            return {}
+        self.auth.version = self.version
+        return await self.auth.header()
+
+    async def _post_once(
+        self, out: Outgoing, waiter: Waiter | None, token: dict[str, str], *, last: bool = False
+    ) -> None:
         def on_sent(seq: int) -> None:
             event = self.link.sent(out, http=seq, eol="none")
             if waiter is not None:
                 waiter.sent = event
 
-        headers = self.headers_for(out)
+        headers = merge(self.headers_for(out), token)
         session = self.session_id if self.era == eras.HANDSHAKE and out.method != "initialize" else None
         async with exchange(
             self.client, self.link, "POST", self.url, headers, out.raw, on_sent=on_sent, cause=out.cause
@@ -159,6 +180,8 @@ class HttpTransport:
             if found.media_type == "text/event-stream" and found.status < 400:
                 await self._read_stream(found, waiter)
             else:
+                if self.auth is not None and not last:
+                    await self.auth.heed(found, token.get("Authorization"))
                 await self._read_body(found, out, waiter, session)
 
     async def _read_body(
@@ -269,7 +292,7 @@ class HttpTransport:
 
     async def _listen_once(self, last_id: str | None) -> tuple[str | None, float]:
         """One GET; raises HttpFailed when the server offers no stream."""
-        headers = self._stream_headers(last_id)
+        headers = merge(self._stream_headers(last_id), await self._token())
         async with exchange(
             self.client, self.link, "GET", self.url, headers, None, cause="housekeeping"
         ) as found:
@@ -311,8 +334,8 @@ class HttpTransport:
             scope.cancel()
         with anyio.CancelScope(shield=True), anyio.move_on_after(CLOSE_S):
             if self.session_id is not None and self.era == eras.HANDSHAKE:
-                headers = self._stream_headers(None)
                 try:
+                    headers = merge(self._stream_headers(None), await self._token())
                     async with exchange(
                         self.client, self.link, "DELETE", self.url, headers, None, cause="housekeeping"
                     ):

@@ -231,7 +231,9 @@ def refuse_status(found: Exchange, body: bytes, url: str, why: str = "") -> Loup
         challenge = found.response.headers.get("www-authenticate")
         facts["www_authenticate"] = challenge
         if status == 401 or challenge:
-            remedy = "Give the server a token: add an Authorization header to its definition"
+            remedy = (
+                "Sign in (Servers screen, or --sign-in), or put an Authorization header into its definition"
+            )
             return AuthNeeded(
                 f"The server answered HTTP {status} {reason}: it wants credentials", remedy, facts=facts
             )

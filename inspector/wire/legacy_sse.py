@@ -10,6 +10,8 @@ import anyio.abc
 
 from inspector.errors import ConnectionLost, HttpFailed, LoupeError
 from inspector.settings.spec import ServerSpec
+from inspector.settings.tokens import TokenStore
+from inspector.wire.auth import authorizer
 from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
 from inspector.wire.link import Link, Outgoing, cancellation
@@ -21,7 +23,9 @@ class SseTransport:
 
     kind = "sse"
 
-    def __init__(self, link: Link, spec: ServerSpec, dispatcher: Dispatcher) -> None:
+    def __init__(
+        self, link: Link, spec: ServerSpec, dispatcher: Dispatcher, tokens: TokenStore | None = None
+    ) -> None:
         assert spec.url is not None
         self.link = link
         self.spec = spec
@@ -32,6 +36,7 @@ class SseTransport:
         self.ended = anyio.Event()
         self.on_end: Callable[[], None] = lambda: None
         self.client = make_client(spec)
+        self.auth = authorizer(link, spec, tokens, self.client)
         self._ready = anyio.Event()
         self._failure: LoupeError | None = None
         self._closing = False
@@ -44,9 +49,12 @@ class SseTransport:
         if self._failure is not None:
             raise self._failure
 
+    async def _token(self) -> dict[str, str]:
+        return await self.auth.header() if self.auth is not None else {}
+
     async def _listen(self) -> None:
-        headers = merge([("Accept", "text/event-stream")], self.spec.headers)
         try:
+            headers = merge([("Accept", "text/event-stream")], self.spec.headers, await self._token())
             with anyio.CancelScope() as self._stream:
                 async with exchange(
                     self.client, self.link, "GET", self.url, headers, None, cause="housekeeping"
@@ -65,6 +73,8 @@ class SseTransport:
         self.on_end()
 
     async def _follow(self, found: Exchange) -> None:
+        if self.auth is not None:
+            self.auth.note(found)
         if found.status != 200 or found.media_type != "text/event-stream":
             body = await found.body()
             found.kept += body[:BODY_KEPT]
@@ -142,12 +152,14 @@ class SseTransport:
         if self.endpoint is None or self.ended.is_set():
             raise self.lost()
         base: Pairs = [("Content-Type", "application/json")]
-        headers = merge(base, self.spec.headers, out.headers)
+        headers = merge(base, self.spec.headers, out.headers, await self._token())
         async with exchange(
             self.client, self.link, "POST", self.endpoint, headers, out.raw, on_sent=on_sent, cause=out.cause
         ) as found:
             body = await found.body()
             found.kept += body[:BODY_KEPT]
+            if self.auth is not None:
+                self.auth.note(found)
             if found.status >= 300:
                 problem = refuse_status(found, body, self.endpoint)
                 self.link.anomaly("http-status", problem.message, pair=found.seq, http_status=found.status)

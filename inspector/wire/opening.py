@@ -14,6 +14,7 @@ from inspector.errors import HttpFailed, LoupeError, NoEra
 from inspector.settings.child import child_environment, resolve_command
 from inspector.settings.hiding import Hider
 from inspector.settings.spec import SSE, STDIO, ServerSpec
+from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import expand_environment, placeholders
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import Dispatcher
@@ -30,7 +31,13 @@ class Opening:
     """One server's way from nothing to a peer. `transport` is the latest one brought up, `attempts` all steps."""
 
     def __init__(
-        self, link: Link, spec: ServerSpec, dispatcher: Dispatcher, children: Children, client: Client
+        self,
+        link: Link,
+        spec: ServerSpec,
+        dispatcher: Dispatcher,
+        children: Children,
+        client: Client,
+        tokens: TokenStore | None = None,
     ) -> None:
         self.link = link
         self.spec = spec
@@ -38,6 +45,7 @@ class Opening:
         self.dispatcher = dispatcher
         self.children = children
         self.client = client
+        self.tokens = tokens
         self.transport: AnyTransport | None = None
         self.attempts: list[Attempt] = []
         self.deadline = 0.0
@@ -108,7 +116,7 @@ class Opening:
         return transport
 
     async def _http(self, tasks: anyio.abc.TaskGroup) -> Peer:
-        transport = HttpTransport(self.link, self.ready, self.dispatcher)
+        transport = HttpTransport(self.link, self.ready, self.dispatcher, self.tokens)
         self.transport = self.dispatcher.transport = transport
         negotiation = self._negotiation(transport)
         peer = await self._discover(negotiation)
@@ -126,7 +134,7 @@ class Opening:
     ) -> Peer:
         """The last resort; unless it finds an HTTP+SSE server, the first error is the one to show (report C3)."""
         await tried.close()
-        transport = SseTransport(self.link, self.ready, self.dispatcher)
+        transport = SseTransport(self.link, self.ready, self.dispatcher, self.tokens)
         self.transport = self.dispatcher.transport = transport
         try:
             with anyio.fail_after(self.spec.timeouts.probe):
@@ -138,7 +146,7 @@ class Opening:
         return await self._initialize_sse()
 
     async def _sse(self, tasks: anyio.abc.TaskGroup) -> Peer:
-        transport = SseTransport(self.link, self.ready, self.dispatcher)
+        transport = SseTransport(self.link, self.ready, self.dispatcher, self.tokens)
         self.transport = self.dispatcher.transport = transport
         await transport.start(tasks)
         return await self._initialize_sse()

@@ -1,0 +1,350 @@
+"""Authorization of one HTTP server: which token goes with a request, and the way to a new one. Loop thread.
+
+The conversation (discovery, registration, tokens) is the SDK's `httpx2.Auth` flow, driven by hand: every request
+of it goes through `exchange`, so it is in the timeline as it crossed, secrets masked. Nothing is opened or asked
+of a person unless `sign_in` is called; renewing a token needs nobody and happens by itself.
+
+Source: MCP 2026-07-28 basic/authorization; RFC 9728, 8414, 7591, 7636, 8707, 9207.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import anyio
+import httpx2
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.exceptions import OAuthFlowError
+from pydantic import ValidationError
+
+from inspector.errors import AuthNeeded, LoupeError, TimedOut
+from inspector.settings.spec import OAuth, ServerSpec
+from inspector.settings.tokens import SECRETS, TokenStore, secret_values
+from inspector.wire.auth_provider import Kept, Visit, keep_metadata, make_provider, remember
+from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange
+from inspector.wire.link import Link
+
+CAUSE = "auth"
+HIDDEN = "[hidden]"
+MOST_STEPS = 60
+MASKED_FIELDS = (*SECRETS, "code", "code_verifier", "client_assertion", "state", "code_challenge")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthStep:
+    """One thing tried on the way to a token. ok: None when its failure is no fault (the next address is tried).
+
+    what: challenge, resource metadata, server metadata, registration, authorization, token, refresh. http: seq
+    of its http event.
+    """
+
+    what: str
+    said: str
+    ok: bool | None = True
+    url: str = ""
+    status: int | None = None
+    http: int | None = None
+
+
+class Renewed(Exception):
+    """A refusal that a new token answers: send the request again."""
+
+
+class Authorizer:
+    """Tokens of one server. `steps` is the latest conversation; `refused` the last challenge a server made."""
+
+    def __init__(
+        self, link: Link, url: str, store: TokenStore, settings: OAuth | None, client: httpx2.AsyncClient
+    ) -> None:
+        self.link = link
+        self.url = url
+        self.settings = settings or OAuth()
+        self.client = client
+        self.kept = Kept(store, url)
+        self.steps: list[AuthStep] = []
+        self.refused: tuple[int, str | None] | None = None
+        self.version: str | None = None
+        self._provider: OAuthClientProvider | None = None
+        self._base_hider = link.hider
+        self._secrets: set[str] = set()
+        self._turn = anyio.Lock()
+
+    async def header(self) -> dict[str, str]:
+        """The Authorization header of the next request, after a renewal where one is due; {} without a token."""
+        async with self._turn:
+            provider = await self._ready()
+            context = provider.context
+            if not context.is_token_valid() and context.can_refresh_token():
+                await self._converse(provider, None)
+            token = context.current_tokens
+            return {"Authorization": f"Bearer {token.access_token}"} if token is not None else {}
+
+    async def heed(self, found: Exchange, sent: str | None) -> None:
+        """Note a refusal for `sign_in`; raises Renewed when a new token was got without a person.
+
+        sent: the Authorization header of the refused request.
+        """
+        if self.note(found) and await self._renewed(sent):
+            found.kept += (await found.body())[:BODY_KEPT]
+            raise Renewed
+
+    def note(self, found: Exchange) -> bool:
+        """Whether this answer asks for a token (401), or for one with more scope (403); kept for `sign_in`."""
+        challenge = found.response.headers.get("www-authenticate")
+        if found.status == 401 or (found.status == 403 and "insufficient_scope" in (challenge or "")):
+            self.refused = (found.status, challenge)
+            return True
+        return False
+
+    async def _renewed(self, sent: str | None) -> bool:
+        """Whether there is a new token; when another one than was sent is held by now, somebody renewed it."""
+        status, challenge = self.refused or (401, None)
+        async with self._turn:
+            provider = await self._ready()
+            context = provider.context
+            token = context.current_tokens
+            if token is not None and sent is not None and sent != f"Bearer {token.access_token}":
+                return True
+            before = token.access_token if token is not None else None
+            if self.settings.grant == "client_credentials":
+                await self._converse(provider, _refusal(self.url, status, challenge))
+            elif status == 401 and context.can_refresh_token():
+                context.token_expiry_time = (
+                    1.0  # the server says it is over, whatever it said when it gave it
+                )
+                await self._converse(provider, None)
+            token = context.current_tokens
+            return token is not None and token.access_token != before
+
+    async def sign_in(self, visit: Visit) -> None:
+        """The whole way to a token, with a person at the authorization server. Raises AuthNeeded."""
+        status, challenge = self.refused or (401, None)
+        async with self._turn:
+            self._provider = None
+            provider = await self._ready(visit)
+            await self._converse(provider, _refusal(self.url, status, challenge))
+
+    async def sign_out(self) -> None:
+        """Forget every token of this server, here and in the store."""
+        async with self._turn:
+            await anyio.to_thread.run_sync(self.kept.store.forget, self.url)
+            self._provider = None
+            self.refused = None
+
+    @property
+    def scope(self) -> str | None:
+        """The scope of the token held, as the authorization server named it; None when unknown."""
+        token = self._provider.context.current_tokens if self._provider is not None else None
+        return token.scope if token is not None else None
+
+    # --- the conversation
+
+    async def _ready(self, visit: Visit | None = None) -> OAuthClientProvider:
+        if self._provider is None:
+            self._provider = make_provider(self.url, self.settings, self.kept, visit)
+            await remember(self._provider, self.settings, self.kept, visit)
+            await self._hide(secret_values(await self.kept.read()))
+            await self._hide([self.settings.client_secret or ""])
+        return self._provider
+
+    async def _converse(self, provider: OAuthClientProvider, refused: httpx2.Response | None) -> None:
+        """Drive the SDK's flow. Its own request is never sent: `refused` stands for its answer, None ends there."""
+        self.steps = []
+        if refused is not None:
+            self._note(_challenge_step(refused))
+        stand_in = httpx2.Request(
+            "POST", self.url, headers={"MCP-Protocol-Version": self.version or "2025-11-25"}
+        )
+        flow = provider.async_auth_flow(stand_in)
+        try:
+            request = await anext(flow)
+            asked = False
+            while True:
+                if request is stand_in:
+                    if asked or refused is None:
+                        break
+                    asked = True
+                    request = await flow.asend(refused)
+                else:
+                    request = await flow.asend(await self._send(provider, request))
+        except StopAsyncIteration:
+            pass
+        except LoupeError:
+            raise
+        except (OAuthFlowError, ValidationError, ValueError) as problem:
+            raise self._failed(problem) from None
+        finally:
+            with anyio.CancelScope(shield=True):
+                await flow.aclose()
+        token = provider.context.current_tokens
+        if token is not None:
+            await self._hide([token.access_token, token.refresh_token or ""])
+        await keep_metadata(provider, self.kept)
+
+    async def _send(self, provider: OAuthClientProvider, request: httpx2.Request) -> httpx2.Response:
+        """One request of the conversation, recorded with its form and its answer, secrets masked in both."""
+        content = await request.aread()
+        form = dict(parse_qsl(content.decode("utf-8", "replace"))) if _is_form(request) else {}
+        await self._hide([value for name, value in form.items() if name in MASKED_FIELDS])
+        await self._hide(_basic(request))
+        headers: Pairs = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in request.headers.raw]
+        headers = [(name, value) for name, value in headers if name.lower() not in ("host", "content-length")]
+        url = str(request.url)
+        async with exchange(
+            self.client, self.link, request.method, url, headers, content or None, cause=CAUSE
+        ) as found:
+            body = await found.body()
+            shown = masked(body)
+            found.kept += shown
+            await self._hide(_secrets_in(body))
+        self._note(_step(provider, request, form, found, shown))
+        answer = httpx2.Response(found.status, headers=_plain_headers(found), content=body, request=request)
+        answer.next_request = found.response.next_request
+        return answer
+
+    def _note(self, step: AuthStep) -> None:
+        if len(self.steps) < MOST_STEPS:
+            self.steps.append(step)
+
+    def _failed(self, problem: Exception) -> AuthNeeded:
+        """The sentence for a conversation that ended without a token."""
+        if isinstance(problem, ValidationError):
+            first = problem.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            text = f"A document of the authorization server is not valid: {where}: {first['msg']}"
+        else:
+            text = self.link.hider.text(str(problem).strip() or type(problem).__name__).rstrip(".")
+        remedy = remedy_for(text)
+        self._note(AuthStep("failed", text, False))
+        self.link.anomaly("auth-failed", text, origin="console", remedy=remedy)
+        return AuthNeeded(f"Signing in did not work: {text}", remedy, facts={"auth_steps": self.steps})
+
+    async def _hide(self, values: list[str]) -> None:
+        """From now on these values are recorded and shown as a placeholder."""
+        fresh = {value for value in values if value} - self._secrets
+        if fresh:
+            self._secrets |= fresh
+            self.link.hider = self._base_hider.also(dict.fromkeys(self._secrets, HIDDEN))
+
+
+def authorizer(
+    link: Link, spec: ServerSpec, tokens: TokenStore | None, client: httpx2.AsyncClient
+) -> Authorizer | None:
+    """Of an HTTP server; None where a person gave an Authorization header of their own, or nothing can be kept."""
+    own = any(name.lower() == "authorization" for name in spec.headers)
+    if tokens is None or own or spec.url is None:
+        return None
+    return Authorizer(link, spec.url, tokens, spec.oauth, client)
+
+
+def remedy_for(text: str) -> str:
+    """The next thing to try for a failure of the conversation, by what it says."""
+    low = text.lower()
+    rows = (
+        ("issuer", "Its metadata must name exactly the issuer it is found under (RFC 8414 §3.3): mend the server"),
+        ("does not match expected", "Its `resource` must be this server's URL or a parent of it (RFC 9728 §3.3)"),
+        ("registration", "Register a client there by hand, and put its client id into this server's settings"),
+        ("state", "The answer belongs to another sign-in: start again"),
+        ("scope", "Ask for a scope the server knows: set it in this server's settings"),
+        ("invalid_grant", "The code or refresh token is no longer good: sign in again"),
+        ("metadata", "Look at the addresses tried: one of them must answer with JSON"),
+    )  # fmt: skip
+    return next(
+        (remedy for word, remedy in rows if word in low), "Look at the steps below for what was answered"
+    )
+
+
+def masked(body: bytes) -> bytes:
+    """A JSON document with the values of secret keys hidden; other text as it is, form bodies too."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return body
+    return json.dumps(_hidden(value), ensure_ascii=False).encode() if secret_values(value) else body
+
+
+def masked_url(url: str) -> str:
+    """An authorization address without what only this one sign-in may know."""
+    parts = urlsplit(url)
+    query = [(name, HIDDEN if name in MASKED_FIELDS else value) for name, value in parse_qsl(parts.query)]
+    return urlunsplit(parts._replace(query=urlencode(query, safe="[]/:"))) if query else url
+
+
+def _hidden(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {
+            key: HIDDEN if key in SECRETS and isinstance(child, str) else _hidden(child)
+            for key, child in value.items()
+        }
+    return [_hidden(child) for child in value] if isinstance(value, list) else value
+
+
+def _secrets_in(body: bytes) -> list[str]:
+    try:
+        return secret_values(json.loads(body))
+    except ValueError:
+        return []
+
+
+def _basic(request: httpx2.Request) -> list[str]:
+    value = request.headers.get("authorization", "")
+    return [value.partition(" ")[2]] if value else []
+
+
+def _is_form(request: httpx2.Request) -> bool:
+    return "x-www-form-urlencoded" in request.headers.get("content-type", "")
+
+
+def _refusal(url: str, status: int, challenge: str | None) -> httpx2.Response:
+    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    return httpx2.Response(status, headers=headers, request=httpx2.Request("POST", url))
+
+
+def _plain_headers(found: Exchange) -> Pairs:
+    """The answer's headers without those that describe a body we have decoded already."""
+    raw = found.response.headers.raw
+    pairs = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw]
+    skipped = ("content-encoding", "content-length", "transfer-encoding")
+    return [(name, value) for name, value in pairs if name.lower() not in skipped]
+
+
+def _challenge_step(refused: httpx2.Response) -> AuthStep:
+    header = refused.headers.get("www-authenticate")
+    said = f"WWW-Authenticate: {header}" if header else "without a WWW-Authenticate header"
+    return AuthStep("challenge", said, bool(header) or None, str(refused.request.url), refused.status_code)
+
+
+def _step(
+    provider: OAuthClientProvider,
+    request: httpx2.Request,
+    form: Mapping[str, str],
+    found: Exchange,
+    shown: bytes,
+) -> AuthStep:
+    """What one request of the conversation was for, and what came of it."""
+    url, path, status = str(request.url), request.url.path, found.status
+    fine = 200 <= status < 300
+    grant = form.get("grant_type", "")
+    if "oauth-protected-resource" in path:
+        what, bad = "resource metadata", None
+    elif "/.well-known/" in path:
+        what, bad = "server metadata", None
+    elif grant:
+        what, bad = ("refresh" if grant == "refresh_token" else "token"), False
+    else:
+        what, bad = "registration", False
+    said = f"HTTP {status}"
+    if not fine:
+        said += f": {shown[:300].decode('utf-8', 'replace')}" if shown.strip() else ""
+        location = found.response.headers.get("location")
+        said += f", redirects to {location}; followed only within its origin" if location else ""
+    elif grant:
+        said += f", grant {grant}" + (f", scope {form['scope']}" if "scope" in form else "")
+    return AuthStep(what, said, True if fine else bad, url, status, found.seq)
+
+
+__all__ = ["AuthStep", "Authorizer", "TimedOut", "Visit", "masked", "masked_url"]
