@@ -26,7 +26,7 @@ KNOBS = {
     "as-elsewhere": None,
     "wrong-issuer": "issuer",
     "wrong-resource": "does not match expected",
-    "no-registration": "egistration",
+    "no-registration": "stration",
     "refuse-scope": "invalid_scope",
 }
 """Each knob and what the sentence says; None where signing in works all the same."""
