@@ -53,7 +53,11 @@ COMMANDS = {
         "Sit between a client and a server and record. Give --url and --listen, or -- CMD ARG…",
     ),
     "doctor": ("inspector.cli.doctor", "doctor", "Connect step by step and say what is wrong."),
-    "demo": ("inspector.cli.demo", "demo", "Run a demo MCP server: flat, progressive, cache-hints or chaos."),
+    "demo": (
+        "inspector.cli.demo",
+        "demo",
+        "Run a demo MCP server: flat, progressive, cache-hints, logs, tracker or chaos.",
+    ),
 }
 
 

@@ -12,9 +12,11 @@ from inspector.errors import LoupeError, UsageError
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
 
+NAMES = ("flat", "progressive", "cache-hints", "logs", "tracker")
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs `flat`, `progressive`, `cache-hints` or `chaos`; returns the exit code. Arguments as on the command line."""
+    """Runs the server that is named; returns the exit code. Arguments as on the command line."""
     args = list(sys.argv[1:] if argv is None else argv)
     try:
         if args[:1] == ["chaos"]:
@@ -29,14 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="mcp-loupe demo", description="Run a shipped MCP server (stdio).")
-    parser.add_argument(
-        "name", choices=["flat", "progressive", "cache-hints"], help="or chaos, see chaos --help"
-    )
+    parser.add_argument("name", choices=NAMES, help="or chaos, see chaos --help")
     parser.add_argument(
         "--http",
         type=int,
         metavar="PORT",
-        help="serve on 127.0.0.1 instead: this server at / and all three at /flat, /progressive, /cache-hints; "
+        help="serve on 127.0.0.1 instead: this server at / and each at its name, /flat and so on; "
         "0 takes a free port",
     )
     hints = parser.add_argument_group("cache-hints")
@@ -67,17 +67,19 @@ def _run(args: argparse.Namespace) -> int:
         if chosen != "cache-hints" and (args.ttl or args.scope or args.page_size):
             raise UsageError(f"{chosen} takes no cache hints.", "Run cache-hints with these options.")
         return serving.run_stdio(_build(chosen, args))
-    servers = {f"/{name}": _build(name, args) for name in ("flat", "progressive", "cache-hints")}
+    servers = {f"/{name}": _build(name, args) for name in NAMES}
     return serving.run_http({"/": servers[f"/{chosen}"], **servers}, args.http)
 
 
 def _build(name: str, args: argparse.Namespace) -> Server[Any]:
-    from inspector.demo import cache_hints, flat, hints, progressive
+    from inspector.demo import cache_hints, classic, flat, hints, progressive
 
     if name == "flat":
         return flat.build()
     if name == "progressive":
         return progressive.build()
+    if name in ("logs", "tracker"):
+        return classic.build(name)
     if args.page_size is not None and args.page_size < 1:
         raise UsageError(f"A page cannot hold {args.page_size} entries.", "Give --page-size 1 or more.")
     return cache_hints.build(hints.parse_hints(args.ttl, args.scope), args.page_size)

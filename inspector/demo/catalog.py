@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 from inspector.demo import billing, infrastructure, knowledge, orders, people
@@ -34,9 +34,10 @@ def examples() -> dict[str, Mapping[str, Any]]:
 class Catalog:
     """The tools of one server process, and the company they work on."""
 
-    def __init__(self) -> None:
+    def __init__(self, owners: Sequence[Category] | None = None) -> None:
         self.company = Company()
-        self._tools = {tool.name: (category, tool) for category in categories() for tool in category.tools}
+        owners = categories() if owners is None else owners
+        self._tools = {tool.name: (category, tool) for category in owners for tool in category.tools}
 
     def definitions(self, category: str | None = None) -> list[dict[str, Any]]:
         """Tool objects as sent, of one category or of all, always in the same order."""

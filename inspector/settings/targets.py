@@ -16,7 +16,7 @@ from inspector.settings.found import discover_imported
 from inspector.settings.importing import Imported, read_config, read_config_file
 from inspector.settings.spec import ServerSpec
 
-DEMOS: Final = ("flat", "progressive", "chaos", "cache-hints")
+DEMOS: Final = ("flat", "progressive", "chaos", "cache-hints", "logs", "tracker")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _HOST_AND_PORT = re.compile(r"(?:localhost|[\w-]+(?:\.[\w-]+)+|\[[0-9a-fA-F:]+\]):\d+(?:/|\Z)")
 

@@ -44,6 +44,8 @@ DEMO_WORDS = {
     "progressive": "the same tools behind a few that find them",
     "cache-hints": "lists with ttlMs and cacheScope, to watch freshness",
     "chaos": "a server of faults, to see how each one looks",
+    "logs": "10,000 log entries with seven messages, for code mode",
+    "tracker": "an issue tracker whose fourth issue fails, for code mode",
 }
 
 
