@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +21,7 @@ from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
 
 if TYPE_CHECKING:
+    from inspector.console.tap_live import LiveTap
     from inspector.trace.file import TraceFileWriter
     from inspector.wire.events import Event, Journal
     from inspector.wire.tap_record import TapRecord
@@ -39,6 +40,7 @@ SWITCH_S = 0.0001
 )
 @click.option("--log", "log", type=click.Path(path_type=Path), help="Where the tap's own failures go.")
 @click.option("--no-redact", is_flag=True, help="Record secrets as they are.")
+@click.option("--no-live", is_flag=True, help="Tell nothing to a console that runs on this data folder.")
 @click.option("--quiet", is_flag=True, help="Say nothing on stderr; it is the server's alone.")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Where Loupe keeps its files.")
 def tap(
@@ -47,6 +49,7 @@ def tap(
     record: Path | None,
     log: Path | None,
     no_redact: bool,
+    no_live: bool,
     quiet: bool,
     data_dir: Path | None,
 ) -> int:
@@ -55,7 +58,8 @@ def tap(
     _check_usage(argv, url, port)
     sys.setswitchinterval(SWITCH_S)
     name = Path(argv[0]).name if argv else "http"
-    base = Paths.locate(data_dir).data / "taps" / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
+    paths = Paths.locate(data_dir)
+    base = paths.data / "taps" / f"{name}-{datetime.now(UTC):%Y%m%dT%H%M%S}-{os.getpid()}"
     own = Log(log or (record.with_name(f"{record.name}.log") if record else base.with_suffix(".log")))
     path = record or base.with_name(f"{base.name}.mcptrace.jsonl")
 
@@ -64,10 +68,22 @@ def tap(
             with suppress(OSError):
                 os.write(2, f"mcp-loupe tap: {printable(text)}\n".encode())
 
+    how = Recording(path, own, say, redact=not no_redact, live=None if no_live else paths)
     if argv:
-        return _tap_command(argv, path, own, say, redact=not no_redact)
+        return _tap_command(argv, how)
     assert url is not None and port is not None
-    return _tap_url(url, port, path, own, say, redact=not no_redact)
+    return _tap_url(url, port, how)
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """Where a tap records to. say: speaks on stderr. live: where a console is looked for, None for nowhere."""
+
+    path: Path
+    log: Log
+    say: Callable[[str], None]
+    redact: bool
+    live: Paths | None
 
 
 def _check_usage(argv: tuple[str, ...] | None, url: str | None, port: int | None) -> None:
@@ -81,32 +97,30 @@ def _check_usage(argv: tuple[str, ...] | None, url: str | None, port: int | None
         )
 
 
-def _tap_command(
-    argv: tuple[str, ...], path: Path, log: Log, say: Callable[[str], None], *, redact: bool
-) -> int:
+def _tap_command(argv: tuple[str, ...], how: Recording) -> int:
     from inspector.settings.commands import command_name
     from inspector.wire.tap import StdioTap, leave_as
 
     spec = ServerSpec(command_name(argv), argv=argv, cwd=os.getcwd())
-    with recording(spec, path, log, say, redact=redact) as record:
+    with recording(spec, how) as record:
         try:
             code = StdioTap(argv, record).run()
         except LoupeError as problem:
-            log(problem.message)
+            how.log(problem.message)
             raise
     return leave_as(code)
 
 
-def _tap_url(url: str, port: int, path: Path, log: Log, say: Callable[[str], None], *, redact: bool) -> int:
+def _tap_url(url: str, port: int, how: Recording) -> int:
     from inspector.settings.commands import url_spec
     from inspector.wire.tap_http import HttpTap
 
     spec = url_spec(url, "command line")
-    with recording(spec, path, log, say, redact=redact) as record:
+    with recording(spec, how) as record:
         try:
-            return HttpTap(url, port, record).run(ready=lambda local: _announce(local, say))
+            return HttpTap(url, port, record).run(ready=lambda local: _announce(local, how.say))
         except LoupeError as problem:
-            log(problem.message)
+            how.log(problem.message)
             raise
 
 
@@ -134,27 +148,41 @@ class Log:
 
 
 @contextmanager
-def recording(
-    spec: ServerSpec, path: Path, log: Log, say: Callable[[str], None], *, redact: bool
-) -> Iterator[TapRecord]:
+def recording(spec: ServerSpec, how: Recording) -> Iterator[TapRecord]:
     """What the tap records into; a file that cannot be written is told in the log and stops nothing."""
     from inspector.wire.events import Journal
     from inspector.wire.tap_record import TapRecord
 
     journal = Journal()
     facts = {"label": spec.name, "transport": spec.transport, "target": spec.public()}
-    writer = _writer(path, journal, spec, log, redact=redact)
-    say(f"recording to {path}" if writer else f"not recording: see {log.path}")
-    record = TapRecord(journal, facts, log)
+    writer = _writer(how.path, journal, spec, how.log, redact=how.redact)
+    how.say(f"recording to {how.path}" if writer else f"not recording: see {how.log.path}")
+    live = _live(journal, spec, how)
+    record = TapRecord(journal, facts, how.log)
     try:
         yield record
     finally:
         record.flush()
+        if live is not None:
+            live.close()
         if writer is not None:
             try:
                 writer.close()
             except FileError as problem:
-                log(f"{problem.message} {writer.dropped} events are not in it.")
+                how.log(f"{problem.message} {writer.dropped} events are not in it.")
+
+
+def _live(journal: Journal, spec: ServerSpec, how: Recording) -> LiveTap | None:
+    """Tells a running console too. Secrets go there as they are, as those of its own servers do: it never leaves
+    this machine but by an export, which hides what is `known`."""
+    if how.live is None:
+        return None
+    from inspector.console.redacting import passed_to
+    from inspector.console.tap_live import LiveTap
+
+    live = LiveTap(how.live, spec.name, passed_to([_given(spec)]), how.log)
+    journal.sinks.append(live.sink)
+    return live
 
 
 def _writer(

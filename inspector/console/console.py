@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,9 @@ from inspector import __version__
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
+from inspector.console.redacting import passed_to
 from inspector.console.signing import SignIns
+from inspector.console.tapped import Taps
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError
 from inspector.settings.paths import Paths
@@ -76,6 +78,7 @@ class Console:
             )
             stack.callback(self.recorder.close)
             self.journal.pressure = lambda: self.recorder.backlog_bytes > BACKLOG_BYTES
+            self.taps = Taps(self.journal)
             self.portal = stack.enter_context(start_blocking_portal(name="mcp-loop"))
             self.children = Children(self.paths.children)
             self.swept: list[Swept] = self.children.sweep()
@@ -193,6 +196,11 @@ class Console:
         """The item as last listed, parsed; None when it was not listed or is no object."""
         catalog = self.catalogs.known(key, what)
         return None if catalog is None else catalog.definition(tool)
+
+    def secrets(self) -> Iterator[str]:
+        """Values that servers were given, by us or through a tap, and that no export may hold."""
+        yield from passed_to(self.servers_file.all().values())
+        yield from self.taps.known()
 
     def store(self) -> Store:
         """A reader for the calling thread; close it when done."""

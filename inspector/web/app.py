@@ -40,6 +40,7 @@ from inspector.web.frame import close_store
 from inspector.web.guard import Guard
 from inspector.web.render import Screen, Shell, install, resource_dir
 from inspector.web.servers import blueprint as servers
+from inspector.web.taps import blueprint as taps
 from inspector.web.timeline import blueprint as timeline
 
 log = logging.getLogger(__name__)
@@ -54,6 +55,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     client,
     timeline,
     compare,
+    taps,
 )
 """One blueprint a screen, in the order of the navigation."""
 

@@ -39,8 +39,8 @@ CSP: Final = (
 )
 PUBLIC: Final = frozenset({"static", "favicon", "guard.login"})
 """Endpoints that need no cookie: our own assets, and the way in. Host and Origin are checked all the same."""
-LINK: Final = "guard.link"
-"""The endpoint that asks for the admin secret instead of a cookie."""
+SECRET: Final = frozenset({"guard.link", "taps.take"})
+"""Endpoints for other programs of the same user: they ask for the admin secret instead of a cookie. POST only."""
 TOKEN_S: Final = 600.0
 
 View = TypeVar("View", bound=Callable[..., Any])
@@ -139,8 +139,16 @@ class Guard:
             )
         if not self._from_ourselves():
             return refusal(403, "This request came from another site.", "Open the console in its own tab.")
-        if request.endpoint in PUBLIC or (request.endpoint == LINK and request.method == "POST"):
+        if request.endpoint in PUBLIC:
             return None
+        if request.endpoint in SECRET and request.method == "POST":
+            return (
+                None
+                if self._knows_the_secret()
+                else refusal(
+                    403, "The admin secret is missing or wrong.", "Run mcp-loupe url as the same user."
+                )
+            )
         if not self.signed_in():
             return refusal(401, "This browser is not signed in to this console.", "")
         view = current_app.view_functions.get(request.endpoint or "")
@@ -159,8 +167,8 @@ class Guard:
             return True
         changes = request.method not in ("GET", "HEAD", "OPTIONS") or is_websocket()
         if site is None:
-            # No browser of this decade: reading is guarded by the cookie, /_link by its secret.
-            return not changes or request.endpoint == LINK
+            # No browser of this decade: reading is guarded by the cookie, the others by the secret.
+            return not changes or request.endpoint in SECRET
         # A link on another site may lead to the login page; one on another local port, to any page.
         asked = (request.method, request.headers.get("Sec-Fetch-Mode"), request.headers.get("Sec-Fetch-Dest"))
         opened = asked == ("GET", "navigate", "document") and not is_websocket()
@@ -184,15 +192,11 @@ class Guard:
             answer.set_cookie(self.cookie, session, path="/", httponly=True, samesite="Strict", secure=secure)
         return answer
 
+    def _knows_the_secret(self) -> bool:
+        shown, known = request.headers.get("Authorization", ""), f"Bearer {self.admin_secret}"
+        return is_loopback(request.remote_addr or "") and hmac.compare_digest(shown.encode(), known.encode())
+
     def _link(self) -> AnyResponse:
-        shown = request.headers.get("Authorization", "")
-        known = f"Bearer {self.admin_secret}"
-        if not is_loopback(request.remote_addr or "") or not hmac.compare_digest(
-            shown.encode(), known.encode()
-        ):
-            return refusal(
-                403, "The admin secret is missing or wrong.", "Run mcp-loupe url as the same user."
-            )
         return make_response({"url": self.login_url(local_path(request.args.get("next", "/")))})
 
 

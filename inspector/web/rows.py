@@ -351,7 +351,8 @@ def _connection(row: Stored, _known: Known) -> Words:
     info = body.get("server_info")
     name = f"{info.get('name', '?')} {info.get('version', '')}".strip() if isinstance(info, dict) else ""
     spoken = f"{body['era']} · {body.get('protocol_version', '?')}" if "era" in body else "connecting"
-    rest = " · ".join(filter(None, (str(body.get("transport", "")), spoken, name)))
+    tapped = "tapped" if body.get("tapped") else ""
+    rest = " · ".join(filter(None, (tapped, str(body.get("transport", "")), spoken, name)))
     return Words("other", "connect", "connection", str(body.get("label", "")), rest)
 
 

@@ -31,6 +31,7 @@ from inspector.web.servers_forms import (
 from inspector.web.servers_import import chooser, imports
 from inspector.web.servers_preview import Preview, digest, needs_look, preview
 from inspector.web.servers_state import state
+from inspector.web.servers_tap import tap_line
 from inspector.web.servers_view import STDERR_SHOWN, Detail, Line, detail, line
 
 blueprint = Blueprint("servers", __name__)
@@ -333,7 +334,8 @@ def restore(key: str) -> Response:
 
 @blueprint.get("/servers/<key>")
 def show(key: str) -> str:
-    return render_template("servers/show.html", shell=shell("servers", key), **page_of(key))
+    tap = tap_line(key, console().server(key).spec, console().paths)
+    return render_template("servers/show.html", shell=shell("servers", key), tap=tap, **page_of(key))
 
 
 @blueprint.get("/servers/<key>/state")

@@ -21,6 +21,7 @@ from inspector.web.detail import detail, neighbours
 from inspector.web.frame import console, shell, store
 from inspector.web.listing import Stretch, between, rows_of, scale_of, stretch
 from inspector.web.query import CAUSES, KINDS, NO_CONNECTION, Query
+from inspector.web.taps import tapped
 from inspector.web.verdicts import invalid_outputs
 
 LOOKED_AT = 50
@@ -88,6 +89,8 @@ def show() -> AnyResponse | str:
         "total": newest,
         "since": since,
         "current": recording.id == console().recorder.session,
+        "taps": (watched := tapped(connections, current=recording.id == console().recorder.session)),
+        "tap": next((one for one in watched if one.key == query.server), None),
         "mine": sum(kind.count for kind in chips(query, connections)),
         "earlier": earlier(query) if not found.rows and query.server else [],
     }  # fmt: skip

@@ -115,6 +115,16 @@ class Journal:
                 sink(event)
         return event.seq
 
+    def adopt(self, event: Event) -> int:
+        """Take an event that another process recorded: its time, `pair` and `ms` stay; returns its seq here."""
+        with self._lock:
+            event.dt_us = max(0, event.at_us - self.wall0_us)
+            self._seq += 1
+            event.seq = self._seq
+            for sink in self.sinks:
+                sink(event)
+        return event.seq
+
     def _pair(self, event: Event) -> None:
         if event.kind == "request":
             if len(event.id or "") <= LONGEST_ID:

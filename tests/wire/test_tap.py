@@ -521,10 +521,9 @@ def test_the_old_http_and_sse_transport_comes_through(tmp_path: Path, bench: Ben
 
 def test_a_name_that_is_not_this_machine_is_refused(tmp_path: Path) -> None:
     """The server cannot see a rebound DNS name any more once Host is rewritten."""
-    with Peer(b"") as peer, http_tap(tmp_path, peer.url) as url, connect(url) as client:
+    with Peer(b"", until=b"") as peer, http_tap(tmp_path, peer.url) as url, connect(url) as client:
         client.sendall(b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}")
         assert receive(client, 12).startswith(b"HTTP/1.1 421")
-        peer.came = b"}"  # lets the witness go
 
 
 def test_a_server_that_is_not_there_is_a_bad_gateway(tmp_path: Path) -> None:
