@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from inspector.cli import sentence
+from inspector.cli.answering import Answerer
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
 from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console import outcome
@@ -14,9 +15,11 @@ from inspector.console.calls import call_headers, judged, read_arguments
 from inspector.console.checking import CHECK_S, Checker
 from inspector.console.invoking import METHOD, PROMPTS, RESOURCES, TEMPLATES, TOOLS, request_of
 from inspector.console.outcome import Outcome
+from inspector.console.rounds import MOST_ROUNDS, converse
 from inspector.console.worker import Worker
 from inspector.errors import LoupeError, UsageError
-from inspector.wire.connection import Connection
+from inspector.wire.connection import GRACE_S, Connection
+from inspector.wire.dispatcher import Reply
 from inspector.wire.listing import walk_whole
 
 KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TEMPLATES, "method": METHOD}
@@ -32,8 +35,15 @@ KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TE
     default="tool",
     help="What NAME is: a tool, a prompt, a resource's URI, a URI template, or any method (--args are its params).",
 )
+@click.option(
+    "--answer",
+    "answers",
+    multiple=True,
+    metavar="JSON|WORD",
+    help="Answers the server's next question: content as JSON, a text for sampling, accept, decline or cancel.",
+)
 @target_options
-def call(words: tuple[str, ...], arguments: str, kind: str, **options: Any) -> int:
+def call(words: tuple[str, ...], arguments: str, kind: str, answers: tuple[str, ...], **options: Any) -> int:
     """Call one tool, get a prompt, read a resource, or send any method."""
     if not words:
         raise UsageError("Which tool?", "Write: mcp-loupe call TARGET TOOL --args '{…}'")
@@ -45,9 +55,12 @@ def call(words: tuple[str, ...], arguments: str, kind: str, **options: Any) -> i
     text = read_arguments(arguments)
     what = KINDS[kind]
     request_of(what, words[-1], text)
+    if answers and options["declare"] is None:
+        options["declare"] = "roots,sampling,elicitation,elicitation.url"
     spec = spec_of(words[:-1], options)
+    answerer = Answerer(answers)
     with connected(spec, options) as connection:
-        found = run(connection, words[-1], text, options["timeout"], what)
+        found = run(connection, words[-1], text, options["timeout"], what, answerer)
     if options["as_json"]:
         print_document(document_of(found))
     else:
@@ -56,7 +69,12 @@ def call(words: tuple[str, ...], arguments: str, kind: str, **options: Any) -> i
 
 
 def run(
-    connection: Connection, name: str, arguments: str, timeout: float | None, what: str = TOOLS
+    connection: Connection,
+    name: str,
+    arguments: str,
+    timeout: float | None,
+    what: str,
+    answerer: Answerer,
 ) -> Outcome:
     """Ask, and judge the output of a tool, whose definition is listed before (for its outputSchema and headers)."""
     era = connection.peer.era if connection.peer else None
@@ -65,7 +83,7 @@ def run(
     method, params = request_of(what, name, arguments)
     try:
         headers = call_headers(connection, definition, arguments) if what == TOOLS else {}
-        reply = connection.ask(method, params, timeout=limit, headers=headers, on_progress=progressed)
+        reply = _conversation(connection, method, params, limit, headers, answerer)
     except LoupeError as problem:
         return outcome.of_error(problem, era)
     if what != TOOLS:
@@ -73,6 +91,29 @@ def run(
     checker = Checker(Worker(connection.portal))
     verdict = connection.run(judged, checker, definition, reply, timeout=4 * CHECK_S)
     return outcome.of_reply(reply, verdict)
+
+
+def _conversation(
+    connection: Connection,
+    method: str,
+    params: dict[str, Any],
+    limit: float,
+    headers: dict[str, str],
+    answerer: Answerer,
+) -> Reply:
+    """The reply that asks no more, or the one whose question was not answered."""
+    most = connection.spec.timeouts.most
+    connection.on_question = answerer.ask
+
+    async def send(whole: dict[str, Any]) -> Reply:
+        return await connection.request(
+            method, whole, timeout=limit, headers=headers, on_progress=progressed, most=most
+        )
+
+    async def talk() -> Reply:
+        return await converse(send, params, answerer.ask, connection, lambda _round: None)
+
+    return connection.run(talk, timeout=MOST_ROUNDS * max(limit, most) + GRACE_S)
 
 
 def _listed(connection: Connection, name: str, limit: float) -> dict[str, Any]:

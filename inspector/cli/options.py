@@ -16,7 +16,7 @@ from inspector.cli.terminal import printable
 from inspector.errors import UsageError
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
-from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, STDIO, ServerSpec, Timeouts
+from inspector.settings.spec import DECLARABLE, ERAS, STDIO, ServerSpec, Timeouts
 from inspector.settings.targets import FileTarget, target
 from inspector.settings.variables import require_resolved
 from inspector.wire.connection import Connection
@@ -52,7 +52,7 @@ def target_options(command: F) -> F:
             click.option(
                 "--declare",
                 metavar="A,B",
-                help=f"Client capabilities to declare: {', '.join(CLIENT_CAPABILITIES)}.",
+                help=f"Client capabilities to declare: {', '.join(DECLARABLE)}.",
             ),
             click.option(
                 "--config", multiple=True, type=click.Path(path_type=Path), help="Look names up in this file."
@@ -132,10 +132,8 @@ def _pair(text: str, separator: str, option: str) -> tuple[str, str]:
 def _capabilities(text: str) -> tuple[str, ...]:
     names = tuple(name.strip() for name in text.split(",") if name.strip())
     for name in names:
-        if name not in CLIENT_CAPABILITIES:
-            raise UsageError(
-                f"{name} is no client capability", f"Choose among {', '.join(CLIENT_CAPABILITIES)}"
-            )
+        if name not in DECLARABLE:
+            raise UsageError(f"{name} is no client capability", f"Choose among {', '.join(DECLARABLE)}")
     return names
 
 

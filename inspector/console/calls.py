@@ -20,9 +20,11 @@ import anyio
 from inspector.catalog import jsontext
 from inspector.catalog.validation import Verdict
 from inspector.console import outcome
+from inspector.console.asking import Asking
 from inspector.console.checking import Checker
 from inspector.console.invoking import TOOLS, request_of
 from inspector.console.outcome import Outcome
+from inspector.console.rounds import Round, converse
 from inspector.errors import Cancelled, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
@@ -52,6 +54,9 @@ class Call:
     future: Future[None] = field(repr=False, default_factory=Future)
     outcomes: list[Outcome] = field(default_factory=list)
     progress: dict[str, Any] | None = None
+    rounds: list[Round] = field(default_factory=list)
+    """The answers of the last run that asked for input."""
+    ended_at: float | None = None
     first_seq: int = 0
     what: str = TOOLS
 
@@ -132,8 +137,9 @@ def _refuse(name: str) -> Any:
 class Calls:
     """The calls of one console, the last KEPT of them."""
 
-    def __init__(self, checker: Checker) -> None:
+    def __init__(self, checker: Checker, asking: Asking) -> None:
         self._checker = checker
+        self._asking = asking
         self._calls: OrderedDict[str, Call] = OrderedDict()
         self._ids = itertools.count(1)
         self._lock = threading.Lock()
@@ -161,10 +167,11 @@ class Calls:
         runs: int = 1,
         timeout: float | None = None,
         what: str = TOOLS,
+        patient: bool = True,
     ) -> Call:
         """Begin a call and return at once. definition: the tool as listed, for its headers and outputSchema.
 
-        Raises UsageError for arguments that make no request.
+        patient: progress starts the time-out again. Raises UsageError for arguments that make no request.
         """
         if not 1 <= runs <= MOST_RUNS:
             raise UsageError(f"{runs} runs is out of range", f"Run between 1 and {MOST_RUNS} times")
@@ -178,7 +185,8 @@ class Calls:
             while len(self._calls) > KEPT:
                 self._calls.popitem(last=False)
         call.first_seq = connection.link.journal.last_seq + 1
-        call.future = connection.start_task(self._run, connection, call, definition or {}, timeout)
+        most = connection.spec.timeouts.most if patient else None
+        call.future = connection.start_task(self._run, connection, call, definition or {}, timeout, most)
         return call
 
     def cancel(self, id_: str) -> Call:
@@ -188,7 +196,25 @@ class Calls:
         return call
 
     async def _run(
-        self, connection: Connection, call: Call, definition: Mapping[str, Any], timeout: float | None
+        self,
+        connection: Connection,
+        call: Call,
+        definition: Mapping[str, Any],
+        timeout: float | None,
+        most: float | None,
+    ) -> None:
+        try:
+            await self._runs(connection, call, definition, timeout, most)
+        finally:
+            call.ended_at = time.time()
+
+    async def _runs(
+        self,
+        connection: Connection,
+        call: Call,
+        definition: Mapping[str, Any],
+        timeout: float | None,
+        most: float | None,
     ) -> None:
         method, params = request_of(call.what, call.tool, call.arguments)
         headers = call_headers(connection, definition, call.arguments) if call.what == TOOLS else {}
@@ -197,11 +223,18 @@ class Calls:
         def progressed(params: dict[str, Any]) -> None:
             call.progress = params
 
+        async def send(whole: dict[str, Any]) -> Reply:
+            return await connection.request(
+                method, whole, timeout=timeout, op=call.id, headers=headers, on_progress=progressed, most=most
+            )
+
+        async def ask(method: str, asked: Mapping[str, Any], key: str) -> tuple[str, Any]:
+            return await self._asking.ask(call.server_key, call.c, method, asked, call=call.id, member=key)
+
         for _ in range(call.runs):
+            call.rounds.clear()
             try:
-                reply = await connection.request(
-                    method, params, timeout=timeout, op=call.id, headers=headers, on_progress=progressed
-                )
+                reply = await converse(send, params, ask, connection, call.rounds.append)
                 verdict = await judged(self._checker, definition, reply) if call.what == TOOLS else None
                 call.outcomes.append(outcome.of_reply(reply, verdict))
             except anyio.get_cancelled_exc_class():

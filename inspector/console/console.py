@@ -7,11 +7,13 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from anyio.from_thread import start_blocking_portal
 
 from inspector import __version__
+from inspector.console.asking import Asking
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
@@ -20,6 +22,7 @@ from inspector.console.signing import SignIns
 from inspector.console.tapped import Taps
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError
+from inspector.settings.answers import Answers
 from inspector.settings.paths import Paths
 from inspector.settings.rules_off import RulesOff
 from inspector.settings.servers import ServerList
@@ -92,7 +95,8 @@ class Console:
             checks = Worker(self.portal)
             stack.callback(checks.close)
             self.checker = Checker(checks)
-            self.calls = Calls(self.checker)
+            self.asking = Asking(self.portal, Answers(self.paths.config / "answers.json"))
+            self.calls = Calls(self.checker, self.asking)
             stack.callback(self.close_all)
             self._stack = stack.pop_all()
         return self
@@ -137,6 +141,8 @@ class Console:
                 spec, self.journal, self.portal, self.children, server_key=key, tokens=self.tokens
             )
             connection.on_notification = lambda method, _params: self._notified(key, method)
+            connection.on_change = lambda: self._changed(connection)
+            connection.on_question = partial(self.asking.ask, key, connection.c)
             with self._lock:
                 self._connections[key] = connection
             connection.open()
@@ -175,6 +181,10 @@ class Console:
             thread.start()
         for thread in threads:
             thread.join()
+
+    def _changed(self, connection: Connection) -> None:
+        if connection.state not in (CONNECTING, CONNECTED):
+            self.asking.dropped(connection.c)
 
     def _notified(self, key: str, method: str) -> None:
         self.catalogs.changed(key, method, self.journal.now_us())

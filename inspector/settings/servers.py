@@ -14,7 +14,7 @@ from inspector.settings.entry import check_url, kind, read_entry, written_entry
 from inspector.settings.files import read_text, storage_error, write_private
 from inspector.settings.jsonc import loads
 from inspector.settings.seal import Seal
-from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, GRANTS, OAuth, ServerSpec, Timeouts
+from inspector.settings.spec import DECLARABLE, ERAS, GRANTS, OAuth, ServerSpec, Timeouts
 
 VERSION: Final = 1
 _IDS: Final = ("int", "str")
@@ -251,8 +251,8 @@ def _spec(key: str, entry: Any) -> ServerSpec:
     if spec.url is not None and "${" not in spec.url:
         check_url(name, spec.url)
     declare = entry.get("declare", [])
-    if not isinstance(declare, list) or any(one not in CLIENT_CAPABILITIES for one in declare):
-        raise _wrong(name, "declare", "a list of " + ", ".join(CLIENT_CAPABILITIES))
+    if not isinstance(declare, list) or any(one not in DECLARABLE for one in declare):
+        raise _wrong(name, "declare", "a list of " + ", ".join(DECLARABLE))
     return replace(
         spec,
         era=_one_of(name, "era", entry.get("era", spec.era), ERAS),

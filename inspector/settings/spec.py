@@ -12,18 +12,24 @@ STREAMABLE_HTTP: Final = "streamable-http"
 SSE: Final = "sse"
 ERAS: Final = ("auto", "handshake", "modern")
 GRANTS: Final = ("authorization_code", "client_credentials")
-CLIENT_CAPABILITIES: Final = ("roots", "sampling", "elicitation")
+CLIENT_CAPABILITIES: Final = ("roots", "sampling", "elicitation", "elicitation.url")
+TASKS: Final = "io.modelcontextprotocol/tasks"
+APPS: Final = "io.modelcontextprotocol/ui"
+EXTENSIONS: Final = (TASKS, APPS)
+DECLARABLE: Final = (*CLIENT_CAPABILITIES, *EXTENSIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
     """Seconds. `probe`: how long `server/discover` may take before the handshake era is tried; `connect`: the
-    whole way to the first capability answer; `call`: one request; `close`: each step of the shutdown ladder."""
+    whole way to the first capability answer; `call`: one request, its progress starting it again up to `most`; `close`:
+    each step of the shutdown ladder."""
 
     probe: float = 10.0
     connect: float = 30.0
     call: float = 60.0
     close: float = 3.0
+    most: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,7 @@ class ServerSpec:
     """One target. Either `argv` (stdio) or `url` (streamable-http, or sse when `transport` says so).
 
     env and headers hold values, some of them secret: show and record their names only.
-    declare: client capabilities we announce. ids: `int` (from 10 on) or `str` (`c10`).
+    declare: client capabilities and extensions (with a slash) we announce. ids: `int` (from 10 on) or `str` (`c10`).
     source: where the definition came from, for people ("added by hand", a file's path, "demo").
     """
 
@@ -66,6 +72,15 @@ class ServerSpec:
     ids: str = "int"
     source: str = "added by hand"
     oauth: OAuth | None = None
+
+    def capabilities(self) -> dict[str, Any]:
+        """The client capabilities of `declare` as they are sent."""
+        found: dict[str, Any] = {name: {} for name in self.declare if "." not in name and "/" not in name}
+        if "elicitation.url" in self.declare:
+            forms: dict[str, Any] = {"form": {}} if "elicitation" in self.declare else {}
+            found["elicitation"] = {**forms, "url": {}}
+        extensions: dict[str, Any] = {name: {} for name in self.declare if "/" in name}
+        return found | ({"extensions": extensions} if extensions else {})
 
     def shown_target(self) -> str:
         """The command as a shell would take it, or the URL without userinfo: for people, never for spawning."""

@@ -49,6 +49,7 @@ from inspector.web.calls_view import (
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
 from inspector.web.headlines import headline
+from inspector.web.questions import view_of
 from inspector.web.results import octets_of
 
 blueprint = Blueprint("calls", __name__)
@@ -129,8 +130,13 @@ def switch(key: str) -> AnyResponse:
 
 @blueprint.get("/call/<key>/result/<id>")
 def result(key: str, id: str) -> AnyResponse:
-    """How the call stands; what the running page asks for every 400 ms."""
-    return _answer(_call(key, id))
+    """How the call stands; what the running page asks for every 400 ms. 204 while it waits for the same answers."""
+    call = _call(key, id)
+    asked = request.args.get("asked")
+    waiting = [one.id for one in console().asking.waiting(key)]
+    if asked and not call.done and asked == ",".join(waiting):
+        return Response(status=204)
+    return shown_answer(call)
 
 
 @blueprint.get("/call/<key>/result/<id>/raw")
@@ -169,7 +175,7 @@ def run(key: str) -> AnyResponse:
     # The form showed errors that hold no more: it is drawn afresh.
     mode = request.form.get("mode", "form")
     clean = pane_of(definition, mode, call.arguments) if "wrong" in request.form else None
-    return _answer(call, clean)
+    return shown_answer(call, clean)
 
 
 @blueprint.post("/call/<key>/again/<id>")
@@ -178,7 +184,7 @@ def again(key: str, id: str) -> AnyResponse:
     """The same call once more, with byte for byte the same arguments."""
     call = _call(key, id)
     order = Order(call.arguments, call.runs, posted_timeout())
-    return _answer(_start(key, call.what, call.tool, order))
+    return shown_answer(_start(key, call.what, call.tool, order))
 
 
 @blueprint.post("/call/<key>/list")
@@ -195,7 +201,7 @@ def relist(key: str) -> AnyResponse:
 def cancel(key: str, id: str) -> AnyResponse:
     """Stop waiting and tell the server so."""
     _call(key, id)
-    return _answer(console().calls.cancel(id))
+    return shown_answer(console().calls.cancel(id))
 
 
 def _start(key: str, what: str, tool: str, order: Order) -> Call:
@@ -209,6 +215,7 @@ def _start(key: str, what: str, tool: str, order: Order) -> Call:
         runs=order.runs,
         timeout=order.timeout,
         what=what,
+        patient="impatient" not in request.form,
     )
     wait([call.future], AT_ONCE_S)
     return call
@@ -217,13 +224,13 @@ def _start(key: str, what: str, tool: str, order: Order) -> Call:
 # --- answers
 
 
-def _is_partial() -> bool:
+def is_partial() -> bool:
     return request.headers.get("HX-Request-Type") == "partial"
 
 
 def _arguments(key: str, pane: Arguments, status: int) -> AnyResponse:
     """The arguments again; without htmx in the whole page, so that nothing typed is lost."""
-    if _is_partial():
+    if is_partial():
         shown = render_template(
             "calls/_arguments.html",
             key=key,
@@ -238,11 +245,11 @@ def _arguments(key: str, pane: Arguments, status: int) -> AnyResponse:
     return make_response(shown, status)
 
 
-def _answer(call: Call, clean: Arguments | None = None) -> AnyResponse:
+def shown_answer(call: Call, clean: Arguments | None = None) -> AnyResponse:
     """The state of a call and the history beside it; without htmx a redirect to the page that shows both."""
     mode = request.form.get("mode")
     place = address(call, mode)
-    if not _is_partial():
+    if not is_partial():
         return redirect(place, 303)
     server = console().server(call.server_key)
     answer = make_response(
@@ -285,6 +292,7 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
         shown=_shown(server, call) if call is not None else None,
         call=call,
         gone=gone,
+        asked=[view_of(one) for one in console().asking.waiting(server.key)] if call is None else (),
         recent=console().calls.recent(server.key)[:HISTORY],
         ended=headline,
         most_runs=MOST_RUNS,

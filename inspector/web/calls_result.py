@@ -19,6 +19,7 @@ from inspector.web.causes import http_causes, tool_error_causes
 from inspector.web.frame import console, event_link, store
 from inspector.web.headlines import Headline, headline
 from inspector.web.listing import text_of
+from inspector.web.questions import QuestionView, Turn, turns_of, view_of
 from inspector.web.results import Contents, Text, contents_of, error_object, shown
 from inspector.wire.events import C2S
 
@@ -61,6 +62,13 @@ class Shown:
     series: Series | None
     confirm: str
     causes: tuple[str, ...] = ()
+    questions: tuple[QuestionView, ...] = ()
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def asked(self) -> str:
+        """The questions that wait, as the page names them when it asks again."""
+        return ",".join(view.question.id for view in self.questions)
 
 
 def shown_call(server: Server, call: Call, confirm: str) -> Shown:
@@ -91,6 +99,12 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         series=series,
         confirm=confirm,
         causes=_causes(outcome, facts) if outcome is not None else (),
+        questions=tuple([view_of(one) for one in console().asking.waiting(server.key)]) if running else (),
+        turns=tuple(
+            turns_of(
+                list(call.rounds), console().asking.during(call.c, call.id, call.started_at, call.ended_at)
+            )
+        ),
     )
 
 

@@ -182,16 +182,16 @@ def _flat(fields: Iterable[FieldView]) -> list[FieldView]:
 
 
 def form_pane(
-    schema: Any, form: forms.Form, errors: Sequence[FieldError] = (), *, fresh: bool = False
+    schema: Any, form: forms.Form, errors: Sequence[FieldError] = (), *, fresh: bool = False, prefix: str = ""
 ) -> Arguments:
-    """The arguments as inputs. fresh: what is filled in came from the schema's defaults."""
+    """The arguments as inputs. fresh: what is filled in came from the schema's defaults. prefix: of the ids."""
     described = fields_of(schema)
     shown = tuple(
-        [_field(each, f"f{n}", form, errors, fresh) for n, each in enumerate(described) if each.path]
+        [_field(each, f"{prefix}f{n}", form, errors, fresh) for n, each in enumerate(described) if each.path]
     )
     root = next((each for each in described if not each.path), Field("", "", "other members", "json"))
     more = len(shown) < len(described)
-    extra = _field(root, "f-other", form, errors, fresh) if form.get("") or more else None
+    extra = _field(root, f"{prefix}f-other", form, errors, fresh) if form.get("") or more else None
     paths = {each.field.path for each in _flat(shown)} | ({""} if extra else set())
     general = tuple([_said(error) for error in errors if _owner(error.path, paths) is None])
     return Arguments("form", shown, extra, general=general)

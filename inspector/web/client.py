@@ -1,15 +1,20 @@
-"""What a client does beside calling: completion as a person types. Flask request threads."""
+"""What a client does beside calling: completion as a person types, answers to what servers ask. Request threads."""
 
 from __future__ import annotations
 
-from flask import Blueprint, render_template, request
+from concurrent.futures import wait
+
+from flask import Blueprint, make_response, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.console.completing import complete as completed
 from inspector.console.invoking import PROMPTS, TEMPLATES
 from inspector.errors import LoupeError, UsageError
-from inspector.web.calls_view import NAME
+from inspector.web.calls import AT_ONCE_S, shown_answer
+from inspector.web.calls_view import NAME, type_words
 from inspector.web.frame import console
 from inspector.web.guard import spawns
+from inspector.web.questions import WrongAnswer, posted_answer
 
 blueprint = Blueprint("client", __name__)
 
@@ -39,3 +44,27 @@ def complete(key: str) -> str:
     except LoupeError:
         values = []
     return render_template("calls/_completions.html", values=values)
+
+
+@blueprint.post("/call/<key>/answer/<id>")
+@spawns
+def answer(key: str, id: str) -> AnyResponse | str:
+    """A person's answer to a question of this server; then the call that goes on, or the page it was asked on."""
+    question = console().asking.get(id)
+    if question.server_key != key:
+        raise UsageError(f"{id} was no question of this server", "Answer it on that server's Call screen")
+    try:
+        given = posted_answer(question)
+    except WrongAnswer as wrong:
+        shown = render_template(
+            "calls/_question.html", key=key, view=wrong.view, type_words=type_words, completes=False
+        )
+        return make_response(shown, 422)
+    console().asking.answer(id, given)
+    if "keep" in request.form:
+        console().asking.answers.save(key, question.method, question.params, *given)
+    call = next((one for one in console().calls.recent(key) if question.call in ("", one.id)), None)
+    if call is None:
+        return redirect(url_for("calls.show", key=key), 303)
+    wait([call.future], AT_ONCE_S)
+    return shown_answer(call)

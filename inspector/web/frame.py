@@ -213,6 +213,9 @@ def status(server: Server) -> list[Fact]:
             facts.append(fact)
         facts.append(Fact(f"{stats.frames_in + stats.frames_out:,} frames"))
         facts.append(Fact(f"{short_size(stats.bytes_in)} in · {short_size(stats.bytes_out)} out"))
+        if waiting := len(console().asking.waiting(server.key)):
+            asks = f"{waiting} question{'s' if waiting > 1 else ''} of the server: see Call"
+            facts.append(Fact(asks, sev="warn"))
         if stats.noise:
             facts.append(Fact(f"{stats.noise:,} noise on stdout", icon="noise", sev="warn"))
     return [*facts, recorder_fact()]

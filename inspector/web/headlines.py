@@ -58,7 +58,7 @@ def headline(outcome: Outcome, what: str = "tools") -> Headline:
         outcomes.INPUT_REQUIRED: (
             "note",
             "input required",
-            "The server asks for input before it goes on. This version cannot answer yet; here is what it asks.",
+            "The server asks for input before it goes on, and got none; here is what it asks.",
         ),
     }
     sev, word, sentence = sentences[outcome.what]

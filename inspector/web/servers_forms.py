@@ -13,16 +13,19 @@ from inspector.errors import ConfigError, UsageError
 from inspector.settings.commands import command_spec, url_spec
 from inspector.settings.entry import read_entry, written_entry
 from inspector.settings.importing import Imported
-from inspector.settings.spec import CLIENT_CAPABILITIES, ERAS, SSE, STDIO, ServerSpec, Timeouts
+from inspector.settings.spec import APPS, DECLARABLE, ERAS, SSE, STDIO, TASKS, ServerSpec, Timeouts
 from inspector.settings.targets import demo_spec, pasted
 
 MASK: Final = "••••••"
 """Stands for a stored value of env or headers: sent back unchanged, it means the value stays."""
 BY_HAND: Final = "added by hand"
 DECLARES: Final = {
-    "roots": "The server may ask which folders it should work in. Loupe answers with an empty list.",
-    "sampling": "The server may ask for a model's answer. Loupe has no model and answers that you refused.",
-    "elicitation": "The server may ask you questions in the middle of a call. Loupe answers that you declined.",
+    "roots": "The server may ask which folders it should work in. An empty list, unless you save another answer.",
+    "sampling": "The server may ask for a model's answer. You write it, on the Call screen, or decline.",
+    "elicitation": "The server may ask you questions in the middle of a call. You answer on the Call screen.",
+    "elicitation.url": "The server may send you to a web address. Loupe shows it whole and never opens it.",
+    TASKS: "Extension: the server may turn a call into a task, which is polled to its end.",
+    APPS: "Extension: the server may offer apps. They are shown as source and run only when you say so.",
 }
 """What declaring a client capability makes the server do, and what Loupe then does."""
 _SECONDS: Final = ("probe", "connect", "call")
@@ -63,7 +66,7 @@ def read_draft(form: Mapping[str, str], declare: Sequence[str]) -> Draft:
         for name in asdict(Draft())
         if name in form and name != "declare"
     }
-    return Draft(**typed, declare=tuple(one for one in CLIENT_CAPABILITIES if one in declare))
+    return Draft(**typed, declare=tuple(one for one in DECLARABLE if one in declare))
 
 
 def draft_of(spec: ServerSpec, *, masked: bool = True) -> Draft:

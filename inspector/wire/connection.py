@@ -22,7 +22,7 @@ from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Authorizer
 from inspector.wire.auth_provider import Visit
 from inspector.wire.children import Children
-from inspector.wire.dispatcher import FIRST_ID, Dispatcher, Progress, Reply
+from inspector.wire.dispatcher import FIRST_ID, Answer, Dispatcher, Progress, Reply
 from inspector.wire.events import Journal
 from inspector.wire.http import HttpTransport, SessionLost
 from inspector.wire.http_base import make_client
@@ -36,6 +36,13 @@ CLIENT_INFO = {"name": "mcp-loupe", "version": __version__}
 GRACE_S = 5.0
 MARGIN_S = 0.5
 """The requests of the handshake have deadlines of their own, whose errors say more: the outer one comes after."""
+
+ASKS_FOR = {
+    "roots/list": "roots",
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+}
+"""The client capability a server needs for each of its questions."""
 
 T = TypeVar("T")
 
@@ -63,11 +70,13 @@ class Connection:
         self.dispatcher = Dispatcher(self.link, string_ids=spec.ids == "str")
         self.dispatcher.on_request = self._answer
         self.dispatcher.on_notification = self._notified
-        self.client = Client(CLIENT_INFO, {name: {} for name in spec.declare})
+        self.client = Client(CLIENT_INFO, spec.capabilities())
         self.state = CONNECTING
         self.peer: Peer | None = None
         self.error: LoupeError | None = None
         self.on_change: Callable[[], None] = lambda: None
+        self.on_question: Answer | None = None
+        """Answers roots, sampling and elicitation; without it they are declined."""
         self.on_notification: Callable[[str, Mapping[str, Any]], None] = lambda _method, _params: None
         self._opening = Opening(self.link, spec, self.dispatcher, children, self.client, tokens)
         self._tokens = tokens
@@ -111,13 +120,15 @@ class Connection:
         op: str | None = None,
         headers: Mapping[str, str] | None = None,
         on_progress: Progress | None = None,
+        most: float | None = None,
     ) -> Future[Reply]:
         """Send a request; the future yields the Reply or raises. `future.cancel()` cancels the request."""
 
         async def ask() -> Reply:
             return await self.request(
-                method, params, timeout=timeout, cause=cause, op=op, headers=headers, on_progress=on_progress
-            )
+                method, params, timeout=timeout, cause=cause, op=op, headers=headers, on_progress=on_progress,
+                most=most,
+            )  # fmt: skip
 
         return self.portal.start_task_soon(ask)
 
@@ -193,8 +204,12 @@ class Connection:
         op: str | None = None,
         headers: Mapping[str, str] | None = None,
         on_progress: Progress | None = None,
+        most: float | None = None,
     ) -> Reply:
-        """Send one request in the connection's era; a lost HTTP session is opened again once, and said."""
+        """Send one request in the connection's era; a lost HTTP session is opened again once, and said.
+
+        most: seconds in all, when progress and questions of the server are to start the time-out again.
+        """
         if self.state != CONNECTED:
             raise self._gone()
         limit = timeout or self.spec.timeouts.call
@@ -202,8 +217,9 @@ class Connection:
         async def send() -> Reply:
             full = self.with_meta(params)
             return await self.dispatcher.request(
-                method, full, timeout=limit, cause=cause, op=op, headers=headers, on_progress=on_progress
-            )
+                method, full, timeout=limit, cause=cause, op=op, headers=headers, on_progress=on_progress,
+                most=most,
+            )  # fmt: skip
 
         try:
             return await send()
@@ -294,16 +310,21 @@ class Connection:
 
     # --- what the server asks of us, and what it says
 
-    async def _answer(self, method: str, _params: Mapping[str, Any]) -> tuple[str, Any]:
+    async def _answer(self, method: str, params: Mapping[str, Any]) -> tuple[str, Any]:
         if method == "ping":
             return "result", {}
-        if method == "roots/list" and "roots" in self.spec.declare:
-            return "result", {"roots": []}
-        if method == "elicitation/create" and "elicitation" in self.spec.declare:
-            return "result", {"action": "decline"}
-        if method == "sampling/createMessage" and "sampling" in self.spec.declare:
-            return "error", {"code": -1, "message": "The user rejected the sampling request"}
-        return "error", {"code": -32601, "message": f"This client does not offer {method}"}
+        if not self.declares(method, params):
+            return "error", {"code": -32601, "message": f"This client does not offer {method}"}
+        if self.on_question is not None:
+            return await self.on_question(method, params)
+        return declined(method)
+
+    def declares(self, method: str, params: Mapping[str, Any]) -> bool:
+        """Whether the server may ask this of us, by what we declared."""
+        wanted = ASKS_FOR.get(method, "")
+        if wanted == "elicitation" and params.get("mode") == "url":
+            wanted = "elicitation.url"
+        return wanted in self.spec.declare
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         self.on_notification(method, params)
@@ -347,6 +368,15 @@ class Connection:
     def _set(self, state: str) -> None:
         self.state = state
         self.on_change()
+
+
+def declined(method: str) -> tuple[str, Any]:
+    """How a question is turned down: an empty list, `decline`, or the error the specification has for it."""
+    if method == "roots/list":
+        return "result", {"roots": []}
+    if method == "elicitation/create":
+        return "result", {"action": "decline"}
+    return "error", {"code": -1, "message": "The user rejected the sampling request"}
 
 
 def _leaf(problem: BaseException) -> LoupeError:

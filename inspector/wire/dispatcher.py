@@ -10,8 +10,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import anyio
 
@@ -20,6 +19,7 @@ from inspector.protocol import frames
 from inspector.protocol.frames import Frame
 from inspector.wire.events import Event, id_text
 from inspector.wire.link import Link, Outgoing, RawJson, dumps, notification_text, request_text, shown
+from inspector.wire.waiting import Progress, Reply, Transport, Waiter
 
 FIRST_ID = 10
 """Ids count from here after the handshake, so byte counts agree between runs (docs/definitions.md)."""
@@ -27,56 +27,6 @@ FIRST_ID = 10
 REMEMBERED = 512
 MOST_ANSWERS = 100
 """Requests of the server we answer at a time: one that asks without reading must not fill our memory."""
-
-Progress = Callable[[dict[str, Any]], None]
-
-
-@dataclass(slots=True)
-class Reply:
-    """A result as it came: `raw` exact, `result` as json.loads made it, `seq`s of both frames, `ms` between."""
-
-    result: dict[str, Any]
-    raw: bytes
-    request_seq: int
-    seq: int
-    ms: float
-    received_at_us: int
-
-
-@dataclass(slots=True)
-class Waiter:
-    """One request in flight."""
-
-    out: Outgoing
-    sent: Event | None = None
-    done: anyio.Event = field(default_factory=anyio.Event)
-    reply: Reply | None = None
-    error: LoupeError | None = None
-    on_progress: Progress | None = None
-    progress: float | None = None
-    """The latest step the server reported; it must rise."""
-
-    def fail(self, error: LoupeError) -> None:
-        if not self.done.is_set():
-            self.error = error
-            self.done.set()
-
-
-class Transport(Protocol):
-    """What the dispatcher needs of stdio, streamable HTTP and SSE."""
-
-    async def request(self, waiter: Waiter) -> None:
-        """Record and send `waiter.out`; return when the waiter is done, or raise a LoupeError."""
-
-    async def send(self, out: Outgoing) -> None:
-        """Record and send a notification or an answer of ours."""
-
-    async def abandon(self, waiter: Waiter, reason: str) -> None:
-        """Tell the peer we no longer wait, in the transport's own way."""
-
-    def pending(self) -> str:
-        """What came and is no frame yet, as the end of a sentence; mostly nothing."""
-
 
 Answer = Callable[[str, Mapping[str, Any]], Awaitable[tuple[str, Any]]]
 """Answers a request of the server: ("result", {...}) or ("error", {...})."""
@@ -95,7 +45,8 @@ class Dispatcher:
         self.may_answer = True
         """False in the modern era, where a server may ask nothing and a client must answer nothing."""
         self.spawn: Callable[..., object] | None = None
-        self._answering = 0
+        self._answering: dict[int, tuple[str, anyio.CancelScope]] = {}
+        """By the seq of the question: its id, and what ends our thinking about it."""
         self._settled: OrderedDict[str, tuple[str, int | None]] = OrderedDict()
         self._ids = itertools.count(1)
 
@@ -117,10 +68,12 @@ class Dispatcher:
         op: str | None = None,
         headers: Mapping[str, str] | None = None,
         on_progress: Progress | None = None,
+        most: float | None = None,
     ) -> Reply:
         """Send one request and wait for its answer.
 
-        `params` is sent as given (values may be `RawJson`); with `on_progress` a `_meta.progressToken` is added.
+        `params` is sent as given (values may be `RawJson`); with `on_progress` a `_meta.progressToken` is added, and
+        with `most` each step starts the time-out again, up to `most` seconds in all.
         Raises PeerError for an `error` answer, BadReply for one that breaks JSON-RPC, TimedOut after `timeout`
         seconds, and what the transport raises.
         """
@@ -129,18 +82,17 @@ class Dispatcher:
             params = _with_token(params, id_)
         raw = request_text(id_, method, params)
         out = Outgoing(raw, frames.REQUEST, id_, method, params, cause, op, headers or {})
-        return await self._run(Waiter(out, on_progress=on_progress), timeout)
+        return await self._run(Waiter(out, on_progress=on_progress), timeout, most)
 
-    async def _run(self, waiter: Waiter, timeout: float) -> Reply:
+    async def _run(self, waiter: Waiter, timeout: float, most: float | None) -> Reply:
         key = id_text(waiter.out.id)
         self.waiting[key] = waiter
         assert self.transport is not None
         try:
-            with anyio.fail_after(timeout):
+            with waiter.living(timeout, most) as life:
                 await self.transport.request(waiter)
-        except TimeoutError:
-            if not waiter.done.is_set():
-                await self._give_up(waiter, key, timeout)
+            if life.cancelled_caught and not waiter.done.is_set():
+                await self._give_up(waiter, key)
         except anyio.get_cancelled_exc_class():
             await self._cancelled(waiter, key)
             raise
@@ -157,16 +109,17 @@ class Dispatcher:
             )
         return waiter.reply
 
-    async def _give_up(self, waiter: Waiter, key: str, timeout: float) -> None:
+    async def _give_up(self, waiter: Waiter, key: str) -> None:
         """We stop waiting: recorded as our own time-out, never as the server's code."""
         self._remember(key, "timed out", waiter)
         pair = waiter.sent.seq if waiter.sent else None
         assert self.transport is not None
         pending = self.transport.pending()
-        text = f"No answer to {waiter.out.method} within {timeout:g} s; Loupe stopped waiting{pending}"
+        waited = waiter.waited()
+        text = f"No answer to {waiter.out.method} {waited}; Loupe stopped waiting{pending}"
         remedy = "Raise the call time-out of this server, or look at its stderr for what it is doing"
         self.link.anomaly("timeout", text, origin="console", pair=pair, remedy=remedy)
-        await self._abandon(waiter, f"no answer within {timeout:g} s")
+        await self._abandon(waiter, f"no answer {waited}")
         waiter.fail(TimedOut(text, remedy, facts={"request_seq": pair}))
 
     async def _cancelled(self, waiter: Waiter, key: str) -> None:
@@ -308,6 +261,10 @@ class Dispatcher:
         params = params if isinstance(params, dict) else {}
         if frame.method == "notifications/progress":
             self._progressed(params, event)
+        elif frame.method == "notifications/cancelled":
+            for id_, scope in list(self._answering.values()):
+                if id_ == id_text(params.get("requestId")):
+                    scope.cancel()
         self.on_notification(frame.method or "", params)
 
     def _progressed(self, params: dict[str, Any], event: Event) -> None:
@@ -323,6 +280,7 @@ class Dispatcher:
                 text = f"Progress went from {shown(waiter.progress)} to {shown(step)}; it must rise"
                 self.link.anomaly("progress-order", text, pair=event.seq)
             waiter.progress = step
+        waiter.extend()
         if waiter.on_progress is not None:
             waiter.on_progress(params)
 
@@ -331,17 +289,29 @@ class Dispatcher:
             text = f"The server sent a request of its own, {frame.method}; Loupe leaves it unanswered"
             remedy = "The modern era has no such requests: answer with resultType input_required instead"
             self.link.anomaly("server-request", text, pair=event.seq, remedy=remedy)
-        elif self._answering >= MOST_ANSWERS:
+        elif len(self._answering) >= MOST_ANSWERS:
             self.link.stats.unanswered += 1
             if self.link.stats.unanswered == 1:
                 text = f"{MOST_ANSWERS} requests of the server wait for it to read our answers; further ones are dropped"
                 self.link.anomaly("server-request", text, pair=event.seq, remedy="Read stdin while asking")
         elif self.spawn is not None:
-            self._answering += 1
+            self._answering[event.seq] = (id_text(frame.id), anyio.CancelScope())
             self.spawn(self._answer, frame, event)
 
     async def _answer(self, frame: Frame, event: Event) -> None:
-        """Answer a request of the server; what nobody handles is refused with -32601, as a client must."""
+        """Answer a request of the server, unless it takes it back; our own requests wait for as long."""
+        for waiter in self.waiting.values():
+            waiter.hold()
+        try:
+            with self._answering[event.seq][1]:
+                await self._answer_it(frame, event)
+        finally:
+            self._answering.pop(event.seq, None)
+            for waiter in self.waiting.values():
+                waiter.extend()
+
+    async def _answer_it(self, frame: Frame, event: Event) -> None:
+        """What nobody handles is refused with -32601, as a client must."""
         params = frame.value.get("params")
         method = frame.method or ""
         if self.on_request is None:
@@ -357,8 +327,6 @@ class Dispatcher:
             await self.transport.send(out)
         except LoupeError as problem:
             self.link.anomaly("answer-not-sent", problem.message, origin="console", pair=event.seq)
-        finally:
-            self._answering -= 1
 
     def fail_all(self, error: Callable[[], LoupeError]) -> None:
         """The connection is gone: settle everything in flight, and say of each that it was."""
@@ -388,4 +356,4 @@ def _with_token(params: Mapping[str, Any], token: int | str) -> dict[str, Any]:
     return {**params, "_meta": {**(meta if isinstance(meta, Mapping) else {}), "progressToken": token}}
 
 
-__all__ = ["FIRST_ID", "Dispatcher", "Outgoing", "RawJson", "Reply", "Transport", "Waiter"]
+__all__ = ["FIRST_ID", "Dispatcher", "Outgoing", "Progress", "RawJson", "Reply", "Transport", "Waiter"]

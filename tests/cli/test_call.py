@@ -156,3 +156,25 @@ def test_any_method_is_sent_with_its_params_as_typed(tmp_path: Path) -> None:
     ran = loupe(tmp_path, *words, "--json", "--", sys.executable, str(ASKING), "--modern")
     assert ran.code == 0, ran.err
     assert ran.json["result"]["completion"]["values"] == ["Grace"]
+
+
+def test_rounds_are_answered_in_order_and_one_left_over_ends_the_call(tmp_path: Path) -> None:
+    words = [
+        "call",
+        "rounds",
+        "--answer",
+        '{"name":"A"}',
+        "--answer",
+        "B",
+        "--answer",
+        '{"name":"C"}',
+        "--json",
+    ]
+    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING), "--modern")
+    assert ran.code == 0, ran.err
+    assert json.loads(ran.json["result"]["content"][0]["text"])["answers"] == {
+        "q2": {"action": "accept", "content": {"name": "C"}}
+    }
+    ran = loupe(tmp_path, *words[:4], "--json", "--", sys.executable, str(ASKING), "--modern")
+    assert (ran.code, ran.json["outcome"]) == (1, "input_required")
+    assert "declined: no --answer is left" in ran.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from werkzeug.test import TestResponse
 from inspector.console.calls import Call
 from inspector.console.console import Console
 from inspector.settings.spec import ServerSpec
+from inspector.web.questions import odd_about
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
 DECLARED = ("roots", "sampling", "elicitation")
@@ -41,6 +43,19 @@ class Half:
         answer = self.post(f"/call/{key}", what=what, tool=tool, **fields)
         assert answer.status_code == 200, answer.text
         return self.ended(self.last(key))
+
+    def start(self, key: str, tool: str, **fields: object) -> str:
+        """Begin a call that asks; the id of its question."""
+        assert self.post(f"/call/{key}", what="tools", tool=tool, **fields).status_code == 200
+        return self.asked(key)
+
+    def asked(self, key: str) -> str:
+        """The id of the question that waits."""
+        deadline = time.monotonic() + WAIT_S
+        while not (waiting := self.console.asking.waiting(key)):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        return waiting[0].id
 
     def last(self, key: str) -> Call:
         return self.console.calls.recent(key)[0]
@@ -139,3 +154,116 @@ def test_arguments_are_completed_with_what_the_server_proposes(half: Half) -> No
     assert 'hx-post="/call/old/complete"' in page and '<datalist id="f0-list">' in page
     refused = half.post("/call/old/complete", what="tools", tool="ask", argument="/x")
     assert refused.status_code == 422
+
+
+@pytest.mark.parametrize("key", ["old", "new"])
+def test_a_question_of_the_server_is_answered_by_its_form(half: Half, key: str) -> None:
+    id_ = half.start(key, "ask")
+    call = half.last(key)
+    page = half.get(f"/call/{key}/result/{call.id}", part=True).text
+    assert "Who are you?" in words(page) and f'id="{id_}-f0"' in page
+    assert half.get(f"/call/{key}/result/{call.id}?asked={id_}", part=True).status_code == 204
+    wrong = half.post(f"/call/{key}/answer/{id_}", do="accept", **{"a:/name": "Ada", "a:/age": "-1"})
+    assert wrong.status_code == 422 and "less than the minimum" in words(wrong.text)
+    assert (
+        half.post(f"/call/{key}/answer/{id_}", do="accept", **{"a:/name": "Ada", "a:/age": "3"}).status_code
+        == 200
+    )
+    shown = half.ended(call)
+    assert '{"action": "accept", "content": {"name": "Ada", "age": 3}}' in shown
+    again = half.post(f"/call/{key}/answer/{id_}", do="decline")
+    assert again.status_code == 422 and "waits for no answer any more" in words(again.text)
+
+
+@pytest.mark.parametrize(("do", "action"), [("decline", "decline"), ("cancel", "cancel")])
+def test_a_question_can_be_turned_down(half: Half, do: str, action: str) -> None:
+    id_ = half.start("old", "ask")
+    half.post(f"/call/old/answer/{id_}", do=do)
+    assert f'{{"action": "{action}"}}' in half.ended(half.last("old"))
+
+
+def test_sampling_is_answered_by_hand_and_any_json_may_be_sent(half: Half) -> None:
+    id_ = half.start("old", "ask_model")
+    half.post(f"/call/old/answer/{id_}", do="accept", text="Word.")
+    assert '"content": {"type": "text", "text": "Word."}' in half.ended(half.last("old"))
+    id_ = half.start("old", "ask_model")
+    assert half.post(f"/call/old/answer/{id_}", do="raw", raw="[1]").status_code == 422
+    half.post(f"/call/old/answer/{id_}", do="raw", raw='{"nonsense":1}')
+    assert '{"nonsense": 1}' in half.ended(half.last("old"))
+    id_ = half.start("old", "ask_model")
+    half.post(f"/call/old/answer/{id_}", do="decline")
+    assert "rejected the sampling request" in half.ended(half.last("old"))
+
+
+def test_three_rounds_are_one_conversation_and_the_state_goes_back_as_it_was_spelled(half: Half) -> None:
+    first = half.start("new", "rounds")
+    half.post(f"/call/new/answer/{first}", do="accept", **{"a:/name": "A"})
+    second = half.asked("new")
+    half.post(f"/call/new/answer/{second}", do="accept", text="B")
+    third = half.asked("new")
+    half.post(f"/call/new/answer/{third}", do="accept", **{"a:/name": "C"})
+    call = half.last("new")
+    shown = half.ended(call)
+    assert re.findall(r"round (\d)", shown) == ["1", "2", "3"]
+    assert call.outcome is not None and call.outcome.what == "ok"
+    assert half.console.recorder.flush(WAIT_S)
+    with half.console.store() as store:
+        sent = [store.raw(half.console.recorder.session, one.request_seq) or b"" for one in call.rounds[1:]]
+    assert b'"requestState":"st\\u00e9 \\/ 1.\\u0031"' in sent[0]
+    assert b'"inputResponses":{"q0":{"action":"accept","content":{"name":"A"}}}' in sent[0]
+    assert b"q0" not in sent[1]
+
+
+def test_declining_a_round_ends_the_call_with_what_was_asked(half: Half) -> None:
+    first = half.start("new", "rounds")
+    half.post(f"/call/new/answer/{first}", do="accept", **{"a:/name": "A"})
+    half.post(f"/call/new/answer/{half.asked('new')}", do="decline")
+    assert "input required" in half.ended(half.last("new"))
+
+
+def test_a_saved_answer_and_the_switch_need_nobody(half: Half) -> None:
+    id_ = half.start("old", "ask")
+    half.post(f"/call/old/answer/{id_}", do="accept", keep="1", **{"a:/name": "Kept"})
+    half.ended(half.last("old"))
+    shown = half.run("old", "tools", "ask")
+    assert '"name": "Kept"' in shown and "a saved answer" in shown
+    (kept,) = half.console.asking.answers.all("old")
+    half.console.asking.answers.forget("old", kept.digest)
+    half.console.asking.answers.set_declines("old", True)
+    try:
+        assert '{"action": "decline"}' in half.run("old", "tools", "ask")
+    finally:
+        half.console.asking.answers.set_declines("old", False)
+    assert '{"roots": []}' in half.run("old", "tools", "ask_roots")
+
+
+def test_what_was_not_declared_is_not_asked_of_anybody(half: Half) -> None:
+    assert "does not offer elicitation/create" in half.run("old", "tools", "ask_url")
+    shown = half.run("new", "tools", "ask_url")
+    assert "asks for what Loupe did not declare" in shown
+
+
+def test_progress_starts_the_time_out_again_unless_told_not_to(half: Half) -> None:
+    assert "dripped" in half.run("old", "tools", "drip", timeout="0.8")
+    assert "No answer to tools/call within 0.8 s" in half.run(
+        "old", "tools", "drip", timeout="0.8", impatient="1"
+    )
+
+
+def test_a_question_that_the_call_took_with_it_is_gone(half: Half) -> None:
+    id_ = half.start("new", "ask")
+    half.post(f"/call/new/cancel/{half.last('new').id}")
+    gone = half.post(f"/call/new/answer/{id_}", do="decline")
+    assert gone.status_code == 422 and "waits for no answer any more" in words(gone.text)
+
+
+def test_an_address_is_shown_whole_with_what_is_odd_about_it(half: Half) -> None:
+    assert (
+        odd_about("http://example.com/")
+        == "It is not encrypted (http): anybody on the way can read and change it."
+    )
+    assert "punycode" in odd_about("https://xn--pple-43d.com/") and "punycode" in odd_about(
+        "https://аpple.com/"
+    )
+    assert "Do not open it" in odd_about("javascript:alert(1)")
+    assert odd_about("https://login.example/a") == odd_about("http://localhost:1/") == ""
