@@ -205,6 +205,21 @@ def test_short_and_plain_values_we_passed_are_no_rules() -> None:
     assert these.known == ("Bearer abcdefgh", "abcdefgh")
 
 
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("{'user': 'ann', 'password': 'Kq040w8Xv5'}", "{'user': 'ann', 'password': '[redacted:R2:1]'}"),
+        ("[password=Kq040w8Xv5]", "[password=[redacted:R2:1]]"),
+        (
+            "authorization=Kq040w8Xv5\ncookie: a=bcd12345",
+            "authorization=[redacted:R2:1]\ncookie: a=[redacted:R2:2]",
+        ),
+    ],
+)
+def test_what_only_looks_like_json_or_follows_a_cookie_is_hidden_too(text: str, wanted: str) -> None:
+    assert text_redacted(text) == wanted
+
+
 def test_a_preview_counts_and_shows_places_and_changes_nothing() -> None:
     events = [
         event_fields(Event("stderr", 1, S2C, {}, f"{KNOWN} and ann@example.org".encode(), seq=1)),

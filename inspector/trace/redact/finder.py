@@ -1,6 +1,6 @@
 """Finds secrets in plain text by fixed needles first and patterns where one stands. Pure, any thread.
 
-Nearly all text holds no secret, so the way to "nothing" is the one that has to be fast: `str.find` for some
+Nearly all text holds no secret, so the way to "nothing" is the one that has to be fast: a look for some
 twenty needles and for runs of long words; a pattern is tried only where one of them stands.
 """
 
@@ -13,6 +13,7 @@ from typing import Final, cast
 from inspector.trace.redact import names, rules, shapes
 from inspector.trace.redact.hits import Hit
 from inspector.trace.redact.known import Known
+from inspector.trace.redact.needles import ONE_PASS, Needles
 from inspector.trace.redact.rules import Rules
 from inspector.trace.redact.views import BASE64_TEXT, base64_text
 
@@ -34,7 +35,7 @@ _LETTERS_ONLY: Final = re.compile(b"[a-z+/_-]*")
 _NESTED_URL: Final = 256
 _DOTTED: Final = ("SG.", "ya29.")
 _REMEMBERED: Final = 80
-_REMEMBERED_MOST: Final = 4096
+_REMEMBERED_MOST: Final = 32768
 
 
 class Finder:
@@ -42,9 +43,10 @@ class Finder:
 
     loose: the text is the source of a JSON text, not a string of it, so the answer only has to say where one
     should look: never miss a place, spans do not matter.
+    one_pass: whether all needles are looked for at once; the answer is the same.
     """
 
-    def __init__(self, these: Rules, *, optional: bool, inside: Inside) -> None:
+    def __init__(self, these: Rules, *, optional: bool, inside: Inside, one_pass: bool = ONE_PASS) -> None:
         self.known = Known(these)
         self._inside = inside
         self._own_keys = {key.lower(): f"K{n}" for n, key in enumerate(these.keys, 1)}
@@ -54,8 +56,9 @@ class Finder:
         }
         self._user = these.user if these.user.lower() not in shapes.NOBODY and len(these.user) > 2 else ""
         self._home = these.home.rstrip("/\\") if self._applies[rules.PATH] else ""
-        self._needles = self._needle_table()
         self._names = self._name_needles()
+        self._looks = self._look_table()
+        self._one_pass, self._needles = one_pass, cast("Needles | None", None)
         self._ordinary: set[bytes] = set()
         self._url_end = self._cookies_end = 0
         self.always = bool(self._patterns)
@@ -69,20 +72,19 @@ class Finder:
         low = content.lower()
         hits: list[Hit] = []
         self._url_end = self._cookies_end = 0
-        for needle in [needle for needle in self._names if needle in low]:
-            at = low.find(needle)
-            while at >= 0:
-                if _NAME_ENDS.match(low, at):
-                    hits.extend(self._named(text, at, loose))
-                at = low.find(needle, at + len(needle))
-        for needle, look in [pair for pair in self._needles if pair[0] in low]:
-            at = low.find(needle)
-            while at >= 0:
-                hits.extend(look(text, at, loose))
-                at = low.find(needle, at + len(needle))
-        hits.extend(self.known.find(text, loose))
+        known, names_end = not self._one_pass, len(self._names)
+        looks_end = names_end + len(self._looks)
+        for at, number in (self._needles or self._all_needles()).find(low):
+            if number >= looks_end:
+                known = True
+            elif number >= names_end:
+                hits.extend(self._looks[number - names_end][1](text, at, loose))
+            elif _NAME_ENDS.match(low, at):
+                hits.extend(self._named(text, at, loose))
+        if known:
+            hits.extend(self.known.find(text, loose))
         if len(text) >= len(_LONG):
-            hits.extend(self._long_words(text, content, loose))
+            hits.extend(self._long_words(text, content, loose, known))
         for pattern, rule in self._patterns:
             hits += [Hit(*match.span(), rule, match[0]) for match in pattern.finditer(text) if match[0]]
         return _outside_markers(hits, text) if hits and "[redacted:" in text else hits
@@ -92,7 +94,16 @@ class Finder:
         learned = self.known.learn(secret, rule)
         if learned:
             self._ordinary.clear()
+            self._needles = None
         return learned
+
+    def _all_needles(self) -> Needles:
+        """Those of names, of looks, and of known values if one pass finds them too, in this order."""
+        known = self.known.needles() if self._one_pass else []
+        self._needles = Needles(
+            [*self._names, *(needle for needle, _ in self._looks), *known], one_pass=self._one_pass
+        )
+        return self._needles
 
     def key_rule(self, name: str) -> str | None:
         """The rule that hides the value of this key."""
@@ -110,7 +121,7 @@ class Finder:
         found = [*(_NAME_NEEDLES if self._applies[rules.KEY] else ()), *self._own_keys]
         return tuple(needle.encode("latin-1", "replace") for needle in found)
 
-    def _needle_table(self) -> tuple[tuple[bytes, Look], ...]:
+    def _look_table(self) -> tuple[tuple[bytes, Look], ...]:
         table: list[tuple[str, str, Look]] = [
             (rules.KEY, "--", self._flag),
             (rules.URL, "://", self._url),
@@ -266,34 +277,33 @@ class Finder:
 
     # -- long words: keys with a prefix, tokens, base64
 
-    def _long_words(self, text: str, content: bytes, loose: bool) -> Iterator[Hit]:
+    def _long_words(self, text: str, content: bytes, loose: bool, known: bool) -> list[Hit]:
+        hits: list[Hit] = []
         flat = content.translate(_RUNS)
-        at = flat.find(_LONG)
+        at, ordinary = flat.find(_LONG), self._ordinary
         while at >= 0:
             end = flat.find(b" ", at)
             end = len(flat) if end < 0 else end
             word = content[at:end]
-            if word not in self._ordinary:
-                yield from self._long_word(text, at, end, word, loose)
+            if word not in ordinary:
+                found = self._long_word(text, at, end, word, loose, known)
+                hits += found
+                short = len(word) <= _REMEMBERED and len(ordinary) < _REMEMBERED_MOST
+                if not found and short and not text[max(0, at - 5) : at].endswith(_DOTTED):
+                    ordinary.add(word)
             at = flat.find(_LONG, end)
+        return hits
 
-    def _long_word(self, text: str, at: int, end: int, word: bytes, loose: bool) -> Iterator[Hit]:
-        hits: list[Hit] = []
-        if _LETTERS_ONLY.fullmatch(word) is None:
-            if end - at >= 60 and (wrapped := _WRAPPED.match(text, at)):
-                end = wrapped.end()
-            hits += self._shapes(text, at, end)
-            hits += self._base64(text, at, end, loose) or self.known.in_base64(text, at, end)
-            if self._applies[rules.ENTROPY] and end - at >= 24 and shapes.looks_random(text[at:end]):
-                hits.append(_hit(text, at, end, rules.ENTROPY))
-        if (
-            not hits
-            and len(word) <= _REMEMBERED
-            and not text[max(0, at - 5) : at].endswith(_DOTTED)
-            and len(self._ordinary) < _REMEMBERED_MOST
-        ):
-            self._ordinary.add(word)
-        return iter(hits)
+    def _long_word(self, text: str, at: int, end: int, word: bytes, loose: bool, known: bool) -> list[Hit]:
+        if _LETTERS_ONLY.fullmatch(word):
+            return []
+        if end - at >= 60 and (wrapped := _WRAPPED.match(text, at)):
+            end = wrapped.end()
+        hits = self._shapes(text, at, end)
+        hits += self._base64(text, at, end, loose) or (self.known.in_base64(text, at, end) if known else [])
+        if self._applies[rules.ENTROPY] and end - at >= 24 and shapes.looks_random(text[at:end]):
+            hits.append(_hit(text, at, end, rules.ENTROPY))
+        return hits
 
     def _shapes(self, text: str, at: int, end: int) -> list[Hit]:
         hits = []
@@ -379,7 +389,7 @@ def _plausible(value: str, separator: re.Match[str], loose: bool, *, own: bool) 
     """Whether the value of a named place in prose or code is a secret, and no remark about one."""
     quoted = bool(separator[4])
     if loose and separator[1]:
-        return value[:1] not in ("", "{", "[")
+        return value != "" and (quoted or value[0] not in "{[")
     if own:
         return _worth(value)
     if shapes.PLACEHOLDER.fullmatch(value) or len(value) < (3 if quoted else 4):

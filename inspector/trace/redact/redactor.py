@@ -28,6 +28,7 @@ _OURS: Final = frozenset(
 )  # fmt: skip
 """Fields whose values are ours, never a server's or a person's."""
 
+_NUMBERS: Final = (int, float)
 _RAWS: Final = {"rpc": "raw", "http": "body"}
 _SKIPPED_MOST: Final = 1000
 _CLEAN_MOST: Final = 4096
@@ -88,7 +89,7 @@ class Redactor:
         if fields.get("cut"):
             self._skip("cut: JSON in it was searched as text")
         for name, value in fields.items():
-            if name in _OURS or value is None or isinstance(value, int | float):
+            if name in _OURS or value is None or isinstance(value, _NUMBERS):
                 continue
             self._path = "/" + name
             if name == raw_name and isinstance(value, str):

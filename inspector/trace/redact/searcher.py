@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections.abc import Callable
@@ -23,10 +22,16 @@ Seen = Callable[[list[str], Hit], None]
 
 
 class Searcher:
-    """`search` gives the settled hits of a text; `skipped` is told what could not be looked into."""
+    """`search` gives the settled hits of a text; `skipped` is told what could not be looked into.
 
-    def __init__(self, these: Rules, *, optional: bool, skipped: Callable[[str], None]) -> None:
+    screened: JSON text is searched for places first, and only what holds one is looked into; the hits are the same.
+    """
+
+    def __init__(
+        self, these: Rules, *, optional: bool, skipped: Callable[[str], None], screened: bool = True
+    ) -> None:
         self._depth = 0
+        self._screened = screened
         self._skipped = skipped
         self.finder = Finder(these, optional=optional, inside=self._inside)
 
@@ -36,8 +41,12 @@ class Searcher:
             places = self._places(text)
             if places == []:
                 return []
-            if self._is_json(text):
+            try:
                 return self._in_json(text, places, seen)
+            except ValueError:
+                pass  # it only begins like JSON
+            except RecursionError:
+                self._skipped("too deeply nested to be read as JSON; searched as text")
         hits = self.finder.find(text)
         if "%" in text and _PERCENT.search(text):
             hits += self._in_view(percent_decoded(text))
@@ -45,10 +54,10 @@ class Searcher:
 
     def _places(self, text: str) -> list[int] | None:
         """Where in JSON text something stands, in order; None when anywhere."""
-        if self.finder.always or self.finder.known.always:
+        if not self._screened or self.finder.always or self.finder.known.always:
             return None
-        hidden = "\\u00" in text or "\\/" in text
-        plain = PLAIN_ESCAPE.sub(_plain, text) if hidden else text
+        hidden = "\\" in text and ("\\u00" in text or "\\/" in text)
+        plain = _plain_text(text) if hidden else text
         found = [hit.start for hit in self.finder.find(plain, loose=True)]
         if "%" in plain:
             found += [match.start() for match in _PERCENT.finditer(plain)]
@@ -64,6 +73,8 @@ class Searcher:
                 continue
             start = _quote_before(text, place)
             end = _quote_after(text, place)
+            if start < 0:
+                return True  # before the first string there is nothing to find in JSON: it is none
             if (key := _KEY_BEFORE.search(text, max(0, start - 100), start)) and self.finder.key_rule(key[1]):
                 return True
             if (key := _KEY_BEFORE.search(text, max(0, place - 100), place)) and self.finder.key_rule(key[1]):
@@ -73,24 +84,13 @@ class Searcher:
                 return True
         return False
 
-    def _is_json(self, text: str) -> bool:
-        try:
-            json.loads(text)
-        except ValueError:
-            return False
-        except RecursionError:
-            self._skipped("too deeply nested to be read as JSON; searched as text")
-            return False
-        return True
-
     def _in_json(self, text: str, places: list[int] | None, seen: Seen | None) -> list[Hit]:
-        walk, found = Walk(text), []
+        """The hits in JSON text; ValueError when it is none, RecursionError when it is too deep."""
+        walk, found = Walk(text, places), []
         for kind, start, end in walk:
             key_rule = None
             if kind != "key" and (key := walk.key) is not None and (key_rule := self.finder.key_rule(key)):
                 key_rule = None if walk.in_schema() else key_rule
-            if places is not None and start > places[-1]:
-                break
             if key_rule is None and places is not None:
                 near = bisect_left(places, start)
                 if near == len(places) or places[near] >= end:
@@ -100,11 +100,11 @@ class Searcher:
             else:
                 cursor = kind == "string" and walk.key is not None and names.cursor_name(walk.key)
                 hits = self._in_string(text, start + 1, end - 1, key_rule, walk.key or "", cursor)
-            for hit in hits:
-                found.append(hit)
-                if seen is not None:
-                    seen(walk.steps(), hit)
-        return found
+            found += [(walk.steps() if seen else [], hit) for hit in hits]
+        if seen is not None:
+            for steps, hit in found:
+                seen(steps, hit)
+        return [hit for _, hit in found]
 
     def _in_string(
         self, text: str, start: int, end: int, key_rule: str | None, key: str, cursor: bool
@@ -139,6 +139,17 @@ class Searcher:
             return self.search(text)
         finally:
             self._depth -= 1
+
+
+def _plain_text(text: str) -> str:
+    """`text` without the escapes nobody needs. There are few kinds and many of each: each is worked out once."""
+    known: dict[str, str] = {}
+
+    def plain(match: re.Match[str]) -> str:
+        escape = match[0]
+        return known.get(escape) or known.setdefault(escape, _plain(match))
+
+    return PLAIN_ESCAPE.sub(plain, text)
 
 
 def _plain(match: re.Match[str]) -> str:

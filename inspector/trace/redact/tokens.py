@@ -4,49 +4,102 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import Any, Final
 
-_TOKEN: Final = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_STRING: Final = r'"[^"\\\x00-\x1f]*(?:\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})[^"\\\x00-\x1f]*)*"'
+_TOKEN: Final = re.compile(
+    rf"[ \t\n\r]*({_STRING}|[{{}}\[\],:]|-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+    r"|true|false|null|NaN|-?Infinity)[ \t\n\r]*"
+)
 _DECODER: Final = json.JSONDecoder()
 _TYPES: Final = ("string", "number", "integer", "boolean", "object", "array", "null")
 _KEYWORDS: Final = frozenset(("$ref", "anyOf", "oneOf", "allOf", "enum", "const"))
+_STEPS: Final = (4096, 65536)
+"""How far is read to step over an object or array at once; a longer one is walked through."""
+_DEEPEST: Final = 900
+_VALUE, _FIRST, _KEY, _FIRST_KEY, _COLON, _REST = range(6)
+"""What may come next; _FIRST and _FIRST_KEY: or the end of what has just begun; _REST: a comma or an end."""
 
 
 class Walk:
-    """One pass over valid JSON text; while it stands on a leaf, `key`, `pointer` and `in_schema` tell where.
+    """One pass over JSON text; while it stands on a leaf, `key`, `steps` and `in_schema` tell where.
 
-    A leaf is (kind, start, end): kind `key`, `string` or `number`; keys, strings with their quotes.
+    A leaf is (kind, start, end): kind `key`, `string` or `number`; keys, strings with their quotes. places: the
+    positions of interest, in order: what holds none of them is stepped over at once. Raises ValueError where
+    the text turns out to be no JSON, at its end at the latest, and RecursionError where it is nested too deeply.
     """
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, places: list[int] | None = None) -> None:
         self._text = text
+        self._places = places
         self._stack: list[_Level] = []
 
     def __iter__(self) -> Iterator[tuple[str, int, int]]:
-        stack, expect_key = self._stack, False
-        for match in _TOKEN.finditer(self._text):
-            char = self._text[match.start()]
-            if char == '"':
-                if expect_key:
-                    stack[-1].step = self._key(match)
-                    expect_key = False
-                    yield "key", match.start(), match.end()
-                else:
-                    yield "string", match.start(), match.end()
+        """Each character is judged once: by the tokens here, or by the decoder where no place is."""
+        text, stack = self._text, self._stack
+        state, at = _VALUE, 0
+        while state != _REST or stack or at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise ValueError(f"no JSON at {at}")
+            (start, end), at = match.span(1), match.end()
+            char = text[start]
+            if char == '"' and state in (_KEY, _FIRST_KEY):
+                stack[-1].step = self._key(match[1])
+                state = _COLON
+                yield "key", start, end
+            elif char in ":,}]":
+                state = self._structure(char, state, start)
+            elif state not in (_VALUE, _FIRST):
+                raise ValueError(f"no JSON at {start}")
             elif char in "{[":
-                stack.append(_Level(char == "{", match.start()))
-                expect_key = char == "{"
-            elif char in "}]":
-                stack.pop()
-                expect_key = False
-            elif char == ",":
-                level = stack[-1]
-                expect_key = level.is_object
-                if not level.is_object:
-                    level.step = int(level.step) + 1
-            elif char in "-0123456789":
-                yield "number", match.start(), match.end()
+                past = self._past(start)
+                if past:
+                    state, at = _REST, past
+                    continue
+                if len(stack) >= _DEEPEST:
+                    raise RecursionError
+                stack.append(_Level(char == "{", start))
+                state = _FIRST_KEY if char == "{" else _FIRST
+            else:
+                state = _REST
+                if char == '"':
+                    yield "string", start, end
+                elif char in "-0123456789":
+                    yield "number", start, end
+
+    def _structure(self, char: str, state: int, start: int) -> int:
+        """The state after `:`, `,`, `}` or `]`."""
+        level = self._stack[-1] if self._stack else None
+        if char == ":" and state == _COLON:
+            return _VALUE
+        if level is not None and char == "," and state == _REST:
+            if level.is_object:
+                return _KEY
+            level.step = int(level.step) + 1
+            return _VALUE
+        ends = level is not None and char == ("}" if level.is_object else "]")
+        if ends and state in (_REST, _FIRST_KEY if char == "}" else _FIRST):
+            self._stack.pop()
+            return _REST
+        raise ValueError(f"no JSON at {start}")
+
+    def _past(self, start: int) -> int | None:
+        """Where the object or array that begins at `start` ends, if it is not too long and holds no place."""
+        if self._places is None:
+            return None
+        following = bisect_left(self._places, start)
+        limit = self._places[following] if following < len(self._places) else len(self._text)
+        for step in _STEPS:
+            stop = min(limit, start + step)
+            try:
+                return start + _DECODER.raw_decode(self._text[start:stop])[1]
+            except ValueError:
+                if stop == limit:
+                    break
+        return None
 
     @property
     def key(self) -> str | None:
@@ -77,8 +130,7 @@ class Walk:
             )
         return level.schema
 
-    def _key(self, match: re.Match[str]) -> str:
-        token = match[0]
+    def _key(self, token: str) -> str:
         return token[1:-1] if "\\" not in token else str(json.loads(token))
 
 
