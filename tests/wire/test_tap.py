@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -378,11 +378,17 @@ class Peer:
         self.thread.start()
 
     def _serve(self) -> None:
-        connection, _ = self.socket.accept()
+        try:
+            connection, _ = self.socket.accept()
+        except OSError:  # nobody came before the end
+            return
         with connection:
             connection.settimeout(BOUND)
             while not self.came.endswith(self.until):
-                self.came += connection.recv(65_536)
+                piece = connection.recv(65_536)
+                if not piece:  # nothing whole was asked
+                    return
+                self.came += piece
             connection.sendall(self.answer)
             if self.then:
                 assert self.go.wait(BOUND)
@@ -395,8 +401,11 @@ class Peer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self.socket.shutdown(socket.SHUT_RDWR)  # closing alone leaves an accept waiting
         self.socket.close()
         self.thread.join(BOUND)
+        assert not self.thread.is_alive()
 
 
 def connect(url: str) -> socket.socket:
@@ -524,6 +533,7 @@ def test_a_name_that_is_not_this_machine_is_refused(tmp_path: Path) -> None:
     with Peer(b"", until=b"") as peer, http_tap(tmp_path, peer.url) as url, connect(url) as client:
         client.sendall(b"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 2\r\n\r\n{}")
         assert receive(client, 12).startswith(b"HTTP/1.1 421")
+    assert peer.came == b""
 
 
 def test_a_server_that_is_not_there_is_a_bad_gateway(tmp_path: Path) -> None:
