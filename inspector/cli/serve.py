@@ -27,6 +27,7 @@ from inspector.settings.spec import ServerSpec
 
 if TYPE_CHECKING:
     from inspector.console.console import Console
+    from inspector.console.streaming import Otlp
 
 DEFAULT_PORT = 6280
 
@@ -40,6 +41,10 @@ DEFAULT_PORT = 6280
 @click.option(
     "--allow-origin", multiple=True, metavar="ORIGIN", help="Where people open a non-loopback console."
 )
+@click.option(
+    "--otlp", metavar="ENDPOINT", help="Stream what is recorded to this OpenTelemetry collector (OTLP/HTTP)."
+)
+@click.option("--otlp-contents", is_flag=True, help="With --otlp: arguments and results of tool calls too.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @target_options
 def serve(
@@ -48,6 +53,8 @@ def serve(
     host: str,
     allow_origin: tuple[str, ...],
     no_open: bool,
+    otlp: str | None,
+    otlp_contents: bool,
     **options: Any,
 ) -> None:
     """Start the console (the default command)."""
@@ -56,13 +63,14 @@ def serve(
     from inspector.web.guard import Guard
 
     specs = targets(words, options)
+    streaming = streaming_to(otlp, contents=otlp_contents, redact=not options["no_redact"])
     paths = Paths.locate(options["data_dir"]).ensure()
     listening = listen_somewhere(listen, host, port)
     actual = listening.getsockname()[1]
     guard = Guard(actual, host, allow_origin)
     log_file = paths.data / "loupe.log"
     log_to(log_file)
-    with Console(paths) as console:
+    with Console(paths, otlp=streaming) as console:
         server = WebServer(create_app(console, guard, log_file=log_file), listening)
         write_console(paths, f"http://{host}:{actual}/", actual, guard.admin_secret)
         try:
@@ -73,6 +81,17 @@ def serve(
             server.run()
         finally:
             remove_console(paths, actual)
+
+
+def streaming_to(endpoint: str | None, *, contents: bool, redact: bool) -> Otlp | None:
+    """What --otlp and --otlp-contents ask for; UsageError when that cannot be."""
+    from inspector.console.streaming import otlp_to
+
+    if endpoint is not None:
+        return otlp_to(endpoint, redact=redact, contents=contents)
+    if contents:
+        raise UsageError("--otlp-contents belongs to --otlp", "Give --otlp ENDPOINT too")
+    return None
 
 
 def log_to(file: Path) -> None:

@@ -19,6 +19,7 @@ from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
 from inspector.console.redacting import passed_to
 from inspector.console.signing import SignIns
+from inspector.console.streaming import Otlp, exporter
 from inspector.console.tapped import Taps
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError
@@ -29,6 +30,7 @@ from inspector.settings.servers import ServerList
 from inspector.settings.spec import ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import require_resolved
+from inspector.trace.otlp_live import Exporter
 from inspector.trace.recorder import Recorder
 from inspector.trace.store import Store
 from inspector.wire.children import Children, Swept
@@ -62,9 +64,12 @@ class Server:
 class Console:
     """Use as a context manager. `sessions` of recordings outlive it; connections and their processes do not."""
 
-    def __init__(self, paths: Paths, *, title: str = "") -> None:
+    def __init__(self, paths: Paths, *, title: str = "", otlp: Otlp | None = None) -> None:
         self.paths = paths.ensure()
         self.title = title
+        self._otlp = otlp
+        self.streaming: Exporter | None = None
+        """Where what is recorded is streamed to, when that was asked for."""
         self._connections: dict[str, Connection] = {}
         self._opening: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -82,6 +87,9 @@ class Console:
             stack.callback(self.recorder.close)
             self.journal.pressure = lambda: self.recorder.backlog_bytes > BACKLOG_BYTES
             self.taps = Taps(self.journal)
+            if self._otlp is not None:
+                self.streaming = exporter(self._otlp, self.journal, self.secrets)
+                stack.callback(self.streaming.close)
             self.portal = stack.enter_context(start_blocking_portal(name="mcp-loop"))
             self.children = Children(self.paths.children)
             self.swept: list[Swept] = self.children.sweep()

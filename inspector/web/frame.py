@@ -218,7 +218,7 @@ def status(server: Server) -> list[Fact]:
             facts.append(Fact(asks, sev="warn"))
         if stats.noise:
             facts.append(Fact(f"{stats.noise:,} noise on stdout", icon="noise", sev="warn"))
-    return [*facts, recorder_fact()]
+    return [*facts, recorder_fact(), *streaming_facts()]
 
 
 def round_trip(rtts: list[float], *, listed_first: bool) -> Fact | None:
@@ -242,7 +242,24 @@ def overall(servers: list[Server]) -> list[Fact]:
     facts = [Fact(f"{connected} connected", sev="ok" if connected else "")]
     if failed:
         facts.append(Fact(f"{failed} failed", sev="err"))
-    return [*facts, recorder_fact()]
+    return [*facts, recorder_fact(), *streaming_facts()]
+
+
+def streaming_facts() -> list[Fact]:
+    """How streaming to a collector goes, when that was asked for."""
+    exporter = console().streaming
+    if exporter is None:
+        return []
+    health = exporter.health()
+    lost = health.dropped + health.unseen
+    more = [f"{health.waiting:,} waiting"] if health.waiting else []
+    more += [f"{lost:,} dropped"] if lost else []
+    more += [health.error] if health.error else []
+    return [
+        Fact(
+            f"OTLP {health.sent:,} spans", dim=" · ".join(more), sev="warn" if lost or health.error else "ok"
+        )
+    ]
 
 
 def recorder_fact() -> Fact:

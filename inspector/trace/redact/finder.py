@@ -91,18 +91,19 @@ class Finder:
 
     def learn(self, secret: str, rule: str) -> bool:
         """Hide `secret` wherever it comes again; False when it is known, or could be an ordinary word."""
-        learned = self.known.learn(secret, rule)
-        if learned:
-            self._ordinary.clear()
-            self._needles = None
-        return learned
+        return self.again(self.known.learn(secret, rule))
+
+    def again(self, more: bool) -> bool:
+        """Look anew at what was ordinary when more is known now; returns `more`."""
+        if more:
+            self._ordinary, self._needles = set(), None
+        return more
 
     def _all_needles(self) -> Needles:
         """Those of names, of looks, and of known values if one pass finds them too, in this order."""
         known = self.known.needles() if self._one_pass else []
-        self._needles = Needles(
-            [*self._names, *(needle for needle, _ in self._looks), *known], one_pass=self._one_pass
-        )
+        needles = [*self._names, *(needle for needle, _ in self._looks), *known]
+        self._needles = Needles(needles, one_pass=self._one_pass)
         return self._needles
 
     def key_rule(self, name: str) -> str | None:
@@ -283,8 +284,7 @@ class Finder:
         at, ordinary = flat.find(_LONG), self._ordinary
         while at >= 0:
             end = flat.find(b" ", at)
-            end = len(flat) if end < 0 else end
-            word = content[at:end]
+            word = content[at : (end := len(flat) if end < 0 else end)]
             if word not in ordinary:
                 found = self._long_word(text, at, end, word, loose, known)
                 hits += found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from inspector.trace.redact import rules
@@ -27,6 +27,7 @@ class Known:
         self.learned: dict[str, str] = {}
         for n, text in enumerate(these.texts, 1):
             self._add(text, f"T{n}")
+        self._passed = set(these.known)
         if these.applies(rules.KNOWN):
             for value in these.known:
                 self._add(value, rules.KNOWN)
@@ -43,6 +44,16 @@ class Known:
         """In lower case: `find` and `in_base64` give nothing where none of these stands."""
         found = [piece for piece, _, _ in self._values] + [core for core, _, _ in self._cores]
         return [piece.encode("latin-1", "replace").lower() for piece in dict.fromkeys(found)]
+
+    def know(self, values: Iterable[str]) -> bool:
+        """Hide these too; False when each is known already, or not worth hiding."""
+        before = len(self._values)
+        for value in values:
+            for form in rules.known_forms(value):
+                if form not in self._passed:
+                    self._passed.add(form)
+                    self._add(form, rules.KNOWN)
+        return len(self._values) > before
 
     def find(self, text: str, loose: bool) -> Iterator[Hit]:
         for piece, value, rule in self._values:

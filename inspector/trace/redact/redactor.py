@@ -128,6 +128,12 @@ class Redactor:
         for secret, rule in learned:
             self._searcher.finder.learn(secret, rule)
 
+    def know(self, values: Iterable[str]) -> None:
+        """Hide these too from now on, as values that were passed to a server."""
+        finder = self._searcher.finder
+        if self.rules.applies(rules.KNOWN) and finder.again(finder.known.know(values)):
+            self._clean.clear()
+
     # -- values
 
     def text(self, text: str) -> str:

@@ -68,7 +68,7 @@ class Rules:
         """All rules but the optional ones; user and home of this process unless told. UsageError names a bad rule."""
         found: dict[str, None] = {}
         for value in known:
-            found.update(dict.fromkeys(_known_forms(value)))
+            found.update(dict.fromkeys(known_forms(value)))
         for pattern in patterns:
             try:
                 re.compile(pattern)
@@ -110,7 +110,7 @@ class Rules:
         return {"profile": "own" if own else "default", "rules": self.described(), "reviewed": False}
 
 
-def _known_forms(value: str) -> list[str]:
+def known_forms(value: str) -> list[str]:
     """The value, and what follows a scheme (`Bearer …`) in it, as far as each is worth hiding everywhere."""
     value = value.strip()
     forms = [value]
