@@ -15,6 +15,7 @@ from inspector.errors import UsageError
 SUBCOMMANDS = {
     "show": ("inspector.cli.trace", "show"),
     "redact": ("inspector.cli.trace", "redact"),
+    "import": ("inspector.cli.trace_import", "import_file"),
     "diff": ("inspector.cli.trace_diff", "diff"),
     "replay": ("inspector.cli.trace_replay", "replay"),
     "har": ("inspector.cli.trace_export", "har"),

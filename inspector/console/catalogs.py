@@ -227,6 +227,7 @@ class Catalogs:
         kept, what = rows[0], snapshot.what
         catalog = self._catalog(kept.server_key, snapshot, self._weigh(snapshot))
         catalog.live, catalog.snapshot_id = False, kept.id
+        catalog.problem = str(kept.totals.get("problem", ""))
         catalog.hints = [
             _assess(frames.classify(page.raw).value, what, snapshot.era) for page in snapshot.pages
         ]
@@ -263,7 +264,8 @@ class Catalogs:
         """Add the tokens to the recorded totals once they are counted, for the history."""
 
         def write(snapshot_id: int, measured: MeasuredListing) -> None:
-            columns = {"totals": json.dumps(totals_of(measured))}
+            said = {"problem": catalog.problem} if catalog.problem and not catalog.live else {}
+            columns = {"totals": json.dumps(totals_of(measured) | said)}
             with suppress(StorageError):  # a recording that has ended keeps what it has
                 self._recorder.write(lambda db: db.table("snapshot").update(snapshot_id, columns), MEASURE_S)
 
@@ -282,7 +284,7 @@ class Catalogs:
     def _record(self, connection: Connection, server_key: str, catalog: Catalog) -> int | None:
         """Keep the snapshot in the database and announce it as a `catalog` event."""
         snapshot, measured = catalog.snapshot, catalog.measured
-        pages = [_page_facts(page, read) for page, read in zip(snapshot.pages, measured.pages, strict=True)]
+        pages = [page_facts(page, read) for page, read in zip(snapshot.pages, measured.pages, strict=True)]
         seq = connection.link.emit(
             "catalog", what=snapshot.what, pages=pages, count=len(measured.measures),
             sha256=measured.sha256, order_sha256=measured.order_sha256,
@@ -359,7 +361,7 @@ def _assess(answer: Any, what: str, era: str | None) -> Hints:
     return freshness.assess(result, method=METHODS[what], era=known)
 
 
-def _page_facts(page: Page, read: Any) -> dict[str, Any]:
+def page_facts(page: Page, read: Any) -> dict[str, Any]:
     """The trace format's page entry; hint keys only when the server sent them."""
     facts: dict[str, Any] = {"cursor": page.cursor, "seq": page.seq, "bytes": read.wire_bytes}
     if read.ttl_ms is not ABSENT:

@@ -17,12 +17,15 @@ from inspector.console.asking import Asking
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
+from inspector.console.exports import Exports
+from inspector.console.recorded import recorded_server, recorded_servers
+from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to
 from inspector.console.signing import SignIns
 from inspector.console.streaming import Otlp, exporter
 from inspector.console.tapped import Taps
 from inspector.console.worker import Worker
-from inspector.errors import ConnectionLost, LoupeError
+from inspector.errors import ConnectionLost, LoupeError, UsageError
 from inspector.settings.answers import Answers
 from inspector.settings.paths import Paths
 from inspector.settings.rules_off import RulesOff
@@ -40,20 +43,27 @@ from inspector.wire.events import Journal
 BACKLOG_BYTES = 64 * 1024 * 1024
 """Recorder backlog at which the readers pause, so that a flood fills the pipe and not our memory."""
 
-NEVER = "never"
+NEVER, RECORDED = "never", "recorded"
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """One configured server as it stands. state: never, connecting, connected, failed, lost or closed."""
+    """One configured server as it stands. state: never, connecting, connected, failed, lost or closed.
+
+    Or one that is only in an opened file (`session`: the one it became); then the state is recorded, nothing can be
+    asked of it, and the spec says what was recorded of it, never what could be started.
+    """
 
     key: str
     spec: ServerSpec
     connection: Connection | None
     tools: int | None
+    session: int | None = None
 
     @property
     def state(self) -> str:
+        if self.session is not None:
+            return RECORDED
         return self.connection.state if self.connection is not None else NEVER
 
     @property
@@ -104,10 +114,20 @@ class Console:
             stack.callback(checks.close)
             self.checker = Checker(checks)
             self.asking = Asking(self.portal, Answers(self.paths.config / "answers.json"))
+            self._open_recordings(stack)
             self.calls = Calls(self.checker, self.asking)
             stack.callback(self.close_all)
             self._stack = stack.pop_all()
         return self
+
+    def _open_recordings(self, stack: ExitStack) -> None:
+        readers, exporters = Worker(self.portal), Worker(self.portal)
+        self.recordings = Recordings(self.paths, self.recorder, readers, self.store)
+        self.recordings.forget = self.catalogs.forget
+        self.exports = Exports(self.paths.database, self.paths.data / "exports", exporters)
+        for close in (self.recordings.stop, readers.close, self.exports.close, exporters.close):
+            stack.callback(close)
+        self.recordings.start()
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
@@ -121,6 +141,23 @@ class Console:
     def server(self, key: str) -> Server:
         """One server; UsageError when there is none of that key."""
         return self._server(key, self.servers_file.get(key))
+
+    def shown(self, key: str) -> Server:
+        """The same, or a server out of an opened file: for screens that only read."""
+        if not key.startswith("~"):
+            return self.server(key)
+        with self.store() as store:
+            found = recorded_server(store, key)
+        if found is None:
+            raise UsageError(
+                "That recording is not here any more.", "Open its file again on the Traces screen."
+            )
+        return Server(key, *found)
+
+    def recorded_servers(self, most: int) -> list[Server]:
+        """The servers out of the newest opened files."""
+        with self.store() as store:
+            return [Server(key, *found) for key, found in recorded_servers(store, most)]
 
     def _server(self, key: str, spec: ServerSpec) -> Server:
         with self._lock:

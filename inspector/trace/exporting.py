@@ -13,12 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeGuard
 
-from inspector.trace.file import FORMAT, MINOR, VERSION, event_fields
 from inspector.trace.file_reader import Limits, TraceReader, read_trace
 from inspector.trace.redact import Redactor
-from inspector.trace.rows import Row, rfc3339
-from inspector.trace.store import Session, Store
-from inspector.wire.events import Event
 
 Fields = dict[str, Any]
 MARKER: Final = re.compile(r"\[redacted:[A-Z]\d+:(\d+)\]")
@@ -121,34 +117,6 @@ def _remarks(reader: TraceReader) -> list[str]:
     if reader.incomplete:
         found.append("The recording broke off: the file has no end.")
     return found + [f"Line {line} has {what}." for what, line in reader.oddities.items()]
-
-
-def of_session(open_store: Callable[[], Store], session: Session, make: MakeRedactor | None) -> Source:
-    """A recording of the console's own, as it stands at each walk. The second walk ends where the first did."""
-    ends: list[int] = []
-
-    def walk(_found: Survey) -> Iterator[Fields]:
-        with open_store() as store:
-            if not ends:
-                ends.append(store.last_seq(session.id))
-            for row in store.whole(session.id, ends[0]):
-                yield event_fields(event_of(row))
-
-    header = {
-        "t": "header", "format": FORMAT, "v": VERSION, "minor": MINOR,
-        "tool": {"name": "mcp-loupe", "version": session.tool_version},
-        "created": session.started_at, "title": session.title, "note": session.note,
-        "clock": {"wall0": rfc3339(session.wall0_us), "mono_unit": "us"}, "redaction": None,
-    }  # fmt: skip
-    return Source(header, walk, make)
-
-
-def event_of(row: Row) -> Event:
-    """The recorded event again; `row` must hold the whole of raw."""
-    return Event(
-        row.t, row.c, row.dir, dict(row.body), row.raw_head, row.kind, row.method, row.rpc_id, row.pair, row.ms,
-        row.cause, row.op, row.seq, row.at_us, row.dt_us,
-    )  # fmt: skip
 
 
 # --- fields of somebody else's file: any of them may be of any type, or absent

@@ -67,15 +67,21 @@ def event_fields(event: Event) -> dict[str, Any]:
 
 def event_line(event: Event, redaction: Redaction | None = None) -> bytes:
     """The event's line, with LF. A raw too long for a reader's limit is cut, and the line says so."""
+    fields = line_fields(event, digest=redaction is None)
+    return encode(fields if redaction is None else redaction.apply(fields))
+
+
+def line_fields(event: Event, *, digest: bool) -> dict[str, Any]:
+    """The fields of the event's line. digest: give the one of a raw that is cut; of what is hidden it would tell."""
     fields = event_fields(event)
     if event.raw is not None and len(event.raw) > CUT_BYTES and _too_long(event.raw, fields):
         fields = event_fields(replace(event, raw=_head(event.raw)))
         fields |= {"cut": True, "full_bytes": len(event.raw)}
-        if redaction is None:  # a digest of what was hidden would give it away
+        if digest:
             fields["sha256"] = hashlib.sha256(event.raw).hexdigest()
         if event.t == "rpc":
             fields["bytes"] = len(event.raw)
-    return encode(fields if redaction is None else redaction.apply(fields))
+    return fields
 
 
 def _too_long(raw: bytes, fields: dict[str, Any]) -> bool:

@@ -92,6 +92,16 @@ class TraceReader:
             yield line, fields
         self.incomplete = True
 
+    @property
+    def read_bytes(self) -> int:
+        """How far into the file, as it lies on the disk, reading has come."""
+        return self._packed.tell()
+
+    @property
+    def line_number(self) -> int:
+        """The line read last; the header is line 1."""
+        return self._line_number
+
     def close(self) -> None:
         self._file.close()
         self._packed.close()

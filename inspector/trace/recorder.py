@@ -9,7 +9,7 @@ import sqlite3
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,21 +19,22 @@ from sqlite_utils import Database
 
 from inspector.errors import StorageError
 from inspector.trace.feed import Feed
-from inspector.trace.rows import COLUMNS, columns_of, is_bad, rfc3339
+from inspector.trace.rows import COLUMNS, columns_of, rfc3339
 from inspector.trace.schema import open_database, storage_error
 from inspector.wire.events import Event, Journal
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 8 << 20
 OPEN_TIMEOUT = 30.0
+LONGEST_LABEL = 200
 
 T = TypeVar("T")
 State = Literal["recording", "failed", "stopped"]
 
 _INSERT_EVENT = f"INSERT INTO event ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"  # noqa: S608
 _ADD_TALLY = """
-    INSERT INTO tally (session, c, t, n, bad) VALUES (?, ?, ?, ?, ?)
-    ON CONFLICT DO UPDATE SET n = n + excluded.n, bad = bad + excluded.bad"""
+    INSERT INTO tally (session, c, t, n, bad, bytes) VALUES (?, ?, ?, ?, ?, ?)
+    ON CONFLICT DO UPDATE SET n = n + excluded.n, bad = bad + excluded.bad, bytes = bytes + excluded.bytes"""
 _CONNECTION_FIELDS = (
     "label", "server_key", "transport", "target", "era", "protocol_version", "server_info", "client_capabilities",
 )  # fmt: skip
@@ -256,11 +257,7 @@ class Recorder:
 
     def _commit(self, db: Database, events: list[Event]) -> None:
         with db.atomic():
-            db.conn.executemany(_INSERT_EVENT, [columns_of(self.session, event) for event in events])
-            db.conn.executemany(_ADD_TALLY, _tally(self.session, events))
-            for event in events:
-                if event.t == "connection":
-                    db.conn.execute(_FILL_CONNECTION, _connection_columns(self.session, event))
+            insert_events(db, self.session, events)
         if _identity(self.path) != self._identity:
             raise StorageError(
                 f"The recording database {self.path} was removed or replaced while recording.",
@@ -317,16 +314,50 @@ def _identity(path: Path) -> tuple[int, int]:
     return found.st_dev, found.st_ino
 
 
-def _tally(session: int, events: Sequence[Event]) -> list[tuple[Any, ...]]:
-    counts = Counter((event.c, event.t) for event in events)
-    bad = Counter((event.c, event.t) for event in events if is_bad(event))
-    return [(session, c, t, n, bad[c, t]) for (c, t), n in counts.items()]
+def insert_events(
+    db: Database,
+    session: int,
+    events: Sequence[Event],
+    sizes: Mapping[int, int] | None = None,
+    server_keys: Mapping[int, str] | None = None,
+) -> None:
+    """Add events to a session, with what is counted and known of its connections; the caller has a transaction.
+
+    For events out of a file. sizes: by seq, the bytes one had on the wire when its raw is not those (it was cut, or
+    redacted). server_keys: by connection, the key to keep instead of the one it was recorded under elsewhere.
+    """
+    rows = [columns_of(session, event) for event in events]
+    if sizes:
+        rows = [(*row[:_BYTES], sizes.get(row[_SEQ], row[_BYTES]), *row[_BYTES + 1 :]) for row in rows]
+    db.conn.executemany(_INSERT_EVENT, rows)
+    db.conn.executemany(_ADD_TALLY, _tally(session, rows))
+    for event in events:
+        if event.t == "connection":
+            key = (server_keys or {}).get(event.c, event.body.get("server_key"))
+            db.conn.execute(_FILL_CONNECTION, _connection_columns(session, event, key))
 
 
-def _connection_columns(session: int, event: Event) -> tuple[Any, ...]:
-    known = event.body
+_SEQ, _C, _T, _BYTES, _BAD, _BODY, _RAW = map(COLUMNS.index, ("seq", "c", "t", "bytes", "bad", "body", "raw"))
+
+
+def _tally(session: int, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    counts: Counter[tuple[int, str]] = Counter()
+    bad: Counter[tuple[int, str]] = Counter()
+    kept: Counter[tuple[int, str]] = Counter()
+    for row in rows:
+        which = row[_C], row[_T]
+        counts[which] += 1
+        bad[which] += row[_BAD]
+        kept[which] += len(row[_RAW] or b"") + len(row[_BODY])
+    return [(session, *which, n, bad[which], kept[which]) for which, n in counts.items()]
+
+
+def _connection_columns(session: int, event: Event, server_key: Any) -> tuple[Any, ...]:
+    known = event.body | {"server_key": server_key}
     fields = [
         json.dumps(known[name]) if name in _JSON_FIELDS and known.get(name) is not None else known.get(name)
         for name in _CONNECTION_FIELDS
     ]
+    if isinstance(fields[0], str):  # of a file, it may be anything
+        fields[0] = fields[0][:LONGEST_LABEL]
     return (session, event.c, *fields)

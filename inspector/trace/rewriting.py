@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
@@ -79,6 +79,11 @@ def _header_line(trace: Any, redaction: Redaction | None) -> bytes:
     said = {name: trace.header[name] for name in ("title", "note") if name in trace.header}
     said = {name: value for name, value in redaction.apply(said).items() if name in said}
     return encode({**trace.header, **said, "redaction": redaction.header()})
+
+
+def markers_in(events: Iterable[dict[str, Any]]) -> int:
+    """The same of events that are values already."""
+    return last_number((encode(fields), fields) for fields in events)
 
 
 def last_number(lines: Iterator[tuple[bytes, dict[str, Any]]]) -> int:

@@ -66,6 +66,30 @@ def m0002_snapshots(db: Database) -> None:
     db.execute("CREATE INDEX snapshot_session ON snapshot(session)")
 
 
+@migrations()
+def m0003_opened_files(db: Database) -> None:
+    """Files that were opened, notes, how much each session keeps, and sessions that are not (or no longer) whole."""
+    # reading: a file is being read into it; deleting: its events are going, a slice at a time. Both are not shown.
+    db.execute("ALTER TABLE session ADD COLUMN state TEXT NOT NULL DEFAULT 'ready'")
+    db.execute("""
+        CREATE TABLE opened (
+            session INTEGER PRIMARY KEY REFERENCES session(id) ON DELETE CASCADE, token TEXT NOT NULL,
+            name TEXT NOT NULL, file_bytes INTEGER NOT NULL, opened_at TEXT NOT NULL, pid INTEGER NOT NULL,
+            pid_started REAL NOT NULL, read_bytes INTEGER NOT NULL, read_events INTEGER NOT NULL,
+            header TEXT NOT NULL, verdict TEXT)""")
+    db.execute("""
+        CREATE TABLE note (
+            id INTEGER PRIMARY KEY, session INTEGER NOT NULL REFERENCES session(id) ON DELETE CASCADE,
+            seq INTEGER NOT NULL, at_us INTEGER NOT NULL, text TEXT NOT NULL)""")
+    db.execute("CREATE INDEX note_seq ON note(session, seq)")
+    db.execute("ALTER TABLE tally ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0")
+    db.execute("""
+        UPDATE tally SET bytes = summed.bytes FROM (
+            SELECT session, c, t, sum(coalesce(length(raw), 0) + length(body)) AS bytes FROM event
+            GROUP BY session, c, t) AS summed
+        WHERE (summed.session, summed.c, summed.t) = (tally.session, tally.c, tally.t)""")
+
+
 def open_database(path: Path, *, create: bool) -> Database:
     """The recording database at `path`: made, migrated and writable with `create`, else an existing one read-only.
 

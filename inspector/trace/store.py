@@ -20,6 +20,11 @@ MAX_SEQ = 2**63 - 1
 _FIELDS = ", ".join(COLUMNS[:-1])
 _ROWS = f"SELECT id, {_FIELDS}, CASE WHEN bytes <= {HEAD_BYTES} THEN raw END FROM event"  # noqa: S608
 
+_WHOLE = f"SELECT {_FIELDS}, raw FROM event WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?"  # noqa: S608
+LISTED = 200
+_STEP = 500
+"""Events read in one go when all of a session are wanted: the write-ahead log must be able to shrink meanwhile."""
+
 _SNAPSHOTS = """
     SELECT id, session, seq, server_key, what, at_us, era, declared, pages, totals, sha256, order_sha256
     FROM snapshot"""
@@ -40,7 +45,11 @@ class Page(list[Row]):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One run of the recorder. ended_at is None while it runs, and for ever when it was killed."""
+    """One run of the recorder, or a file that was opened (`opened`: its name).
+
+    ended_at is None while it runs, and for ever when it was killed; of a file, when it is incomplete.
+    bytes: what its events hold, raw and fields; indexes and free space of the database come on top.
+    """
 
     id: int
     started_at: str
@@ -51,6 +60,8 @@ class Session:
     ended_at: str | None
     events: int
     errors: int
+    bytes: int = 0
+    opened: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,39 @@ class Connection:
     protocol_version: str | None
     server_info: dict[str, Any] | None
     client_capabilities: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A file that was opened, or is being read (state `reading`, verdict None).
+
+    read_bytes of file_bytes: how far, packed. header: the file's first line. verdict: {incomplete, problem,
+    oddities, trailer}, see `TraceReader`. pid, pid_started: the process that reads it.
+    """
+
+    session: int
+    token: str
+    name: str
+    file_bytes: int
+    opened_at: str
+    pid: int
+    pid_started: float
+    read_bytes: int
+    read_events: int
+    header: dict[str, Any]
+    verdict: dict[str, Any] | None
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A person's remark on one event."""
+
+    id: int
+    session: int
+    seq: int
+    at_us: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +158,50 @@ class Store:
             for row in self._all("""
                 SELECT id, started_at, wall0_us, title, note, tool_version, ended_at,
                     coalesce((SELECT sum(n) FROM tally WHERE session = id), 0),
-                    coalesce((SELECT sum(bad) FROM tally WHERE session = id), 0)
-                FROM session ORDER BY id DESC""")
+                    coalesce((SELECT sum(bad) FROM tally WHERE session = id), 0),
+                    coalesce((SELECT sum(bytes) FROM tally WHERE session = id), 0),
+                    (SELECT name FROM opened WHERE session = id)
+                FROM session WHERE state = 'ready' ORDER BY id DESC""")
         ]
+
+    def opened(self, session: int | None = None) -> list[Opened]:
+        """The files that were opened or are being read, newest first; or the one a session is made of."""
+        which, values = ("", ()) if session is None else ("AND session.id = ?", (session,))
+        sql = f"""
+            SELECT session, token, name, file_bytes, opened_at, pid, pid_started, read_bytes, read_events, header,
+                verdict, state
+            FROM opened JOIN session ON session.id = opened.session
+            WHERE state != 'deleting' {which} ORDER BY session DESC"""  # noqa: S608 - our own text only
+        return [
+            Opened(*[*row[:9], json.loads(row[9]), _json(row[10]), row[11]])
+            for row in self._all(sql, *values)
+        ]
+
+    def unfinished(self) -> list[int]:
+        """Sessions whose deletion was begun."""
+        return [id for (id,) in self._all("SELECT id FROM session WHERE state = 'deleting'")]
+
+    def note(self, id: int) -> Note | None:
+        found = self._all("SELECT id, session, seq, at_us, text FROM note WHERE id = ?", id)
+        return Note(*found[0]) if found else None
+
+    def noted(self, session: int, seq: int | None = None) -> list[Row]:
+        """The `note` events that a file holds, on one event or (the first LISTED) on any."""
+        if seq is not None:
+            found = self._all(
+                f"{_ROWS} WHERE session = ? AND pair = ? AND t = 'note' LIMIT ?", session, seq, LISTED
+            )
+        else:
+            found = self._all(
+                f"{_ROWS} WHERE session = ? AND t = 'note' ORDER BY seq LIMIT ?", session, LISTED
+            )
+        return [self._row(row) for row in found]
+
+    def notes(self, session: int, seq: int | None = None) -> list[Note]:
+        """The remarks on a session, or on one event of it, in the order of the events."""
+        which, values = ("", (session,)) if seq is None else (" AND seq = ?", (session, seq))
+        sql = f"SELECT id, session, seq, at_us, text FROM note WHERE session = ?{which} ORDER BY seq, id"  # noqa: S608
+        return [Note(*row) for row in self._all(sql, *values)]
 
     def connections(self, session: int) -> list[Connection]:
         """The connections of a session, in the order they were opened."""
@@ -164,19 +249,19 @@ class Store:
         found = self._all(f"SELECT id, {_FIELDS}, raw FROM event WHERE session = ? AND seq = ?", session, seq)  # noqa: S608
         return self._row(found[0]) if found else None
 
-    def whole(self, session: int, last: int) -> Iterator[Row]:
-        """Every event up to seq `last`, with the whole of raw, one at a time."""
-        sql = f"SELECT id, {_FIELDS}, raw FROM event WHERE session = ? AND seq <= ? ORDER BY seq"  # noqa: S608
-        try:
-            for columns in self._db.conn.execute(sql, (session, last)):
-                yield self._row(columns)
-        except sqlite3.Error as problem:
-            raise storage_error(self.path, problem) from problem
-
     def raw(self, session: int, seq: int) -> bytes | None:
         """The exact bytes of one event."""
         found = self._all("SELECT raw FROM event WHERE session = ? AND seq = ?", session, seq)
         return found[0][0] if found else None
+
+    def events(self, session: int, after: int = 0, until: int = MAX_SEQ) -> Iterator[Row]:
+        """Every event after a seq up to another, each with the whole of raw; memory stays flat."""
+        found = _STEP
+        while found == _STEP:
+            found = 0
+            for row in self._each(_WHOLE, session, after, until, _STEP):
+                yield self._row((None, *row))
+                found, after = found + 1, row[1]
 
     def pair_of(self, session: int, seq: int) -> Row | None:
         """The answer to the request at `seq`, or the request that the answer at `seq` belongs to.
@@ -252,6 +337,12 @@ class Store:
             with self._db.conn.blobopen("event", "raw", id, readonly=True) as blob:
                 raw = blob.read(HEAD_BYTES)
         return Row(*[*fields, size, cause, op, bool(bad), json.loads(body), raw])
+
+    def _each(self, sql: str, *values: Any) -> Iterator[Any]:
+        try:
+            yield from self._db.conn.execute(sql, values)
+        except sqlite3.Error as problem:
+            raise storage_error(self.path, problem) from problem
 
     def _all(self, sql: str, *values: Any) -> list[Any]:
         try:

@@ -42,6 +42,7 @@ from inspector.web.render import Screen, Shell, install, resource_dir
 from inspector.web.servers import blueprint as servers
 from inspector.web.taps import blueprint as taps
 from inspector.web.timeline import blueprint as timeline
+from inspector.web.traces import blueprint as traces
 
 log = logging.getLogger(__name__)
 
@@ -56,6 +57,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     timeline,
     compare,
     taps,
+    traces,
 )
 """One blueprint a screen, in the order of the navigation."""
 

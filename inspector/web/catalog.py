@@ -96,7 +96,7 @@ def tokens(key: str, what: str) -> AnyResponse:
     so do findings that the table is filtered by.
     """
     query = Query.read(request.args)
-    server, catalog = console().server(key), catalog_of(key, checked(what), query)
+    server, catalog = console().shown(key), catalog_of(key, checked(what), query)
     seen, now = request.args.get("seen", ""), stamp(server, catalog)
     if seen == now and "stale" not in request.args:
         return Response(status=204)

@@ -136,7 +136,7 @@ def rules_off() -> tuple[frozenset[str], str]:
 
 def screen(key: str, what: str, query: Query, failure: LoupeError | None = None) -> dict[str, Any]:
     """The whole context of _catalog.html. failure: why a refresh did not work."""
-    server = console().server(key)
+    server = console().shown(key)
     catalog = catalog_of(key, what, query)
     context: dict[str, Any] = {
         "key": key, "what": what, "query": query, "server": server, "catalog": catalog, "label": LABELS[what],
@@ -313,14 +313,27 @@ def kept_since(catalog: Catalog, now_us: int) -> str:
         return f"Listing of {moment(at_us, now_us)}, session {kept.session}, as it was then."
     if kept is None:
         return f"Listed {moment(at_us, now_us)}; not connected any more."
-    connected = console().server(catalog.server_key).state == "connected"
+    server = console().shown(catalog.server_key)
+    if server.session is not None:
+        return f"Recorded {moment(at_us, now_us)}, read from the file {server.spec.source}. {redacted(server.session)}"
+    connected = server.state == "connected"
     tail = "not listed since the last connect" if connected else "not connected"
     return f"Recorded {moment(at_us, now_us)}, session {kept.session}; {tail}."
+
+
+def redacted(session: int) -> str:
+    """What to know of the sizes when the file was redacted."""
+    opened = store().opened(session)
+    hidden = bool(opened) and opened[0].header.get("redaction") is not None
+    return "It was redacted: sizes and tokens are of what the file holds." if hidden else ""
 
 
 def empty(server: Server, what: str) -> Empty:
     """The sentence of a list that is not there, and the next action."""
     name, plural = server.spec.name, NOUNS[what][1]
+    if server.session is not None:
+        sentence = f"The file {server.spec.source} records no list of the {plural} of {name}."
+        return Empty(sentence, "See what it records", url_for("timeline.show", session=server.session))
     if server.state == "connecting":
         return Empty(f"Connecting to {name}…")
     if server.state != "connected" or server.connection is None:
@@ -357,7 +370,7 @@ def stamp(server: Server, catalog: Catalog | None) -> str:
 
 def listed(key: str, what: str, query: Query) -> Catalog:
     """A catalog that is there; 404 when the list never was."""
-    console().server(key)
+    console().shown(key)
     found = catalog_of(key, what, query)
     if found is None or not found.snapshot.pages:
         abort(404, f"The {NOUNS[what][1]} of this server are not listed.")

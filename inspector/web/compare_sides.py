@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby, pairwise
 from typing import Final
@@ -22,6 +22,8 @@ from inspector.web.render import num
 LETTERS: Final = "abcd"
 OFFERED: Final = 12
 """Earlier lists of one server that are offered: the newest that differ from the one before."""
+FILES_OFFERED: Final = 20
+"""Servers out of opened files that are offered: those of the newest files."""
 _RECORDED: Final = re.compile(r"(?s)(.+)@(\d{1,9})")
 _FILE: Final = re.compile(r"file:([0-9a-f]{12})\.(\d{1,4})")
 
@@ -70,6 +72,9 @@ class Sides:
         self._store = store
         self._files = comparisons.files()
         self.servers = {server.key: server for server in console.servers()}
+        for server in console.recorded_servers(FILES_OFFERED):
+            named = replace(server.spec, name=f"{server.spec.name} in {server.spec.source}")
+            self.servers[server.key] = replace(server, spec=named)
         self._kept = {key: store.snapshots(key, TOOLS, HISTORY) for key in self.servers}
 
     # --- what there is

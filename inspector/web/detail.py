@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from inspector.catalog.jsontext import utf8
 from inspector.console.console import Console
 from inspector.errors import UsageError
 from inspector.trace.filters import Filter
+from inspector.trace.rows import HEAD_BYTES
 from inspector.trace.rows import Row as Stored
 from inspector.trace.store import Store
 from inspector.web.explain import Around, Explained, explain
@@ -108,6 +109,8 @@ def detail(console: Console, store: Store, session: int, seq: int, tab: str) -> 
                 invalid.get(seq), _content_type(exchange),
             ),
         )  # fmt: skip
+        if session != console.recorder.session and store.opened(session):
+            found.explained = of_file(found.explained)
     elif found.tab == "raw":
         found.raw = _bytes(store, stored)
     elif found.tab == "pretty":
@@ -117,6 +120,12 @@ def detail(console: Console, store: Store, session: int, seq: int, tab: str) -> 
     elif found.tab == "headers":
         found.headers = [_headers_of(each) for each in exchange]
     return found
+
+
+def of_file(found: Explained) -> Explained:
+    """The same for an event out of a file: who its client was, Loupe does not know."""
+    facts = [(name, "the client" if value == "Loupe" else value) for name, value in found.facts]
+    return replace(found, facts=facts, lead=found.lead.replace("Sent by Loupe;", "Sent by the client;"))
 
 
 def _line(row: Stored, pair: Stored | None) -> str:
@@ -196,7 +205,7 @@ def _bytes(store: Store, row: Stored) -> Bytes:
         size = len(utf8(text))
         return Bytes(size, text, shown=size, made=True)
     raw = _read(store, row, READ_BYTES)
-    size = row.bytes if row.bytes is not None else len(raw)
+    size = len(raw) if len(raw) > HEAD_BYTES or row.bytes is None else row.bytes
     part = raw[:RAW_BYTES]
     try:
         text = part.decode()

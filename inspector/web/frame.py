@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +14,8 @@ from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.console.console import Console, Server, offers
+from inspector.console.recorded import session_of_key
+from inspector.errors import UsageError
 from inspector.trace.filters import Filter
 from inspector.trace.store import Store
 from inspector.web.labels import labels, marks
@@ -31,6 +33,7 @@ STATES = {
     "lost": "error",
     "closed": "off",
     "never": "off",
+    "recorded": "off",
 }
 
 
@@ -65,28 +68,24 @@ def reader() -> Iterator[Store]:
 
 
 def screens(key: str | None) -> list[Screen]:
-    """The screens that exist, with the current server kept in their links."""
-    call = url_for("calls.show", key=key) if key else url_for("calls.index")
+    """The screens that exist, with the current server kept in their links; one out of a file cannot be called."""
+    session = session_of_key(key or "")
+    call = url_for("calls.show", key=key) if key and session is None else url_for("calls.index")
     catalog = url_for("catalog.show", key=key, what="tools") if key else url_for("catalog.index")
     return [
         Screen("servers", "Servers", url_for("servers.index"), "servers", 1),
         Screen("catalog", "Catalog", catalog, "catalog", 2),
         Screen("call", "Call", call, "call", 3),
-        Screen(
-            "timeline",
-            "Timeline",
-            url_for("timeline.show", server=key),
-            "timeline",
-            4,
-        ),
+        Screen("timeline", "Timeline", url_for("timeline.show", server=key, session=session), "timeline", 4),
         Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
+        Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
     ]
 
 
 def shell(screen: str, key: str | None = None, *, pin: bool = True) -> Shell:
     """The frame for a screen about server `key` (or about none)."""
     servers = console().servers()
-    current = next((server for server in servers if server.key == key), None)
+    current = next((server for server in servers if server.key == key), None) or _of_a_file(key)
     named = labels(servers)
     short = marks(named)
     entries = [
@@ -95,19 +94,31 @@ def shell(screen: str, key: str | None = None, *, pin: bool = True) -> Shell:
     found = Shell(screen, screens(key), entries)
     found.recording = recording()
     found.palette = url_for("timeline.palette")
-    if current is not None:
+    if current is not None and current.session is not None:
+        found.subject, found.target = current.spec.name, f"out of {current.spec.source}"
+        found.status = [Fact("recording of a file: nothing here is live", icon="traces"), recorder_fact()]
+    elif current is not None:
         found.subject = named[current.key]
         found.target = f"{current.spec.transport} · {current.spec.shown_target()}"
         found.status = status(current)
     else:
         found.status = overall(servers)
     found.pulse = url_for("frame.pulse", screen=screen, server=key, seen=_digest(found))
-    if pin:
+    if pin and (current is None or current.session is None):
         _pin(found, current)
     health = console().recorder.health()
     if health.error is not None:
         found.notice = f"Recording stopped: {health.error} {health.dropped:,} events are not recorded."
     return found
+
+
+def _of_a_file(key: str | None) -> Server | None:
+    """A server out of an opened file; None when it is none, or its file was deleted."""
+    if session_of_key(key or "") is None:
+        return None
+    with suppress(UsageError):
+        return console().shown(key or "")
+    return None
 
 
 def _digest(found: Shell) -> str:
@@ -124,7 +135,7 @@ def install(state: BlueprintSetupState) -> None:
 def _around_an_error() -> Shell:
     """The frame of an error page: of the server the address names, when there is such a one."""
     key = (request.view_args or {}).get("key")
-    known = any(server.key == key for server in console().servers())
+    known = _of_a_file(key) or any(server.key == key for server in console().servers())
     return shell("", key if known else None, pin=False)
 
 
@@ -159,7 +170,8 @@ def _pin(found: Shell, current: Server | None) -> None:
 
 def event_link(server: Server | None, seq: int) -> str:
     """The timeline with one event open."""
-    return url_for("timeline.show", e=seq, server=server.key if server is not None else None) + f"#e{seq}"
+    key, session = (server.key, server.session) if server is not None else (None, None)
+    return url_for("timeline.show", e=seq, server=key, session=session) + f"#e{seq}"
 
 
 def rail(server: Server, screen: str, on: bool, label: str, mark: str) -> RailServer:
@@ -199,6 +211,8 @@ def recording() -> Recording:
 
 def current_label(key: str) -> str:
     """What the server is called on the screens."""
+    if (recorded := _of_a_file(key)) is not None:
+        return recorded.spec.name
     return labels(console().servers()).get(key, key)
 
 
@@ -274,4 +288,5 @@ def _sev(state: str) -> str:
 def server_of_request() -> str | None:
     """The server a query string names, when there is such a server."""
     key = request.args.get("server")
-    return key if key and any(server.key == key for server in console().servers()) else None
+    known = _of_a_file(key) or any(server.key == key for server in console().servers())
+    return key if key and known else None

@@ -14,18 +14,21 @@ from inspector.errors import UsageError
 from inspector.protocol import codes as error_codes
 from inspector.settings.paths import living_consoles
 from inspector.trace.filters import Filter
-from inspector.trace.store import Connection, Session
+from inspector.trace.store import Connection, Opened, Session
 from inspector.web import follow, palette
 from inspector.web import query as queries
 from inspector.web.detail import detail, neighbours
-from inspector.web.frame import console, shell, store
+from inspector.web.frame import console, server_of_request, shell, store
 from inspector.web.listing import Stretch, between, rows_of, scale_of, stretch
+from inspector.web.notes import notes_on
 from inspector.web.query import CAUSES, KINDS, NO_CONNECTION, Query
 from inspector.web.taps import tapped
 from inspector.web.verdicts import invalid_outputs
 
 LOOKED_AT = 50
 EARLIER = 5
+OFFERED = 200
+"""Recordings in the menu: the newest, and the one shown."""
 
 blueprint = Blueprint("timeline", __name__)
 blueprint.record_once(follow.attach)
@@ -59,8 +62,9 @@ def show() -> AnyResponse | str:
     found = stretch(reader, query.session, wanted, before=before, after=after, around=seq)
     found_live = found.live and recording.id == console().recorder.session
     scale = scale_of(found.rows, found_live)
-    with_sides = query.server is None and len({each.server_key for each in connections} | _keys()) > 1
-    frame = shell("timeline", query.server if query.server in _keys() else None, pin=False)
+    keys = {each.server_key for each in connections} | (_keys() if recording.opened is None else set())
+    with_sides = query.server is None and len(keys) > 1
+    frame = shell("timeline", server_of_request(), pin=False)
     page = {"view": "full", "t0": scale.t0_us, "span": round(scale.span_ms)} | (
         {"sides": 1} if with_sides else {}
     )
@@ -81,7 +85,7 @@ def show() -> AnyResponse | str:
         "chips": chips(query, connections),
         "errors": counts(query, connections).get("errors", 0),
         "causes": [("", "any cause"), *((each, each) for each in CAUSES)],
-        "sessions": reader.sessions(),
+        "sessions": [each for n, each in enumerate(reader.sessions()) if n < OFFERED or each.id == recording.id],
         "recording": recording,
         "remark": remark(recording, newest),
         "title": title(query, connections, recording),
@@ -125,7 +129,9 @@ def recording_of(query: Query) -> Session:
 
 
 def remark(recording: Session, newest: int) -> str:
-    """What to know about a recording that has no end; empty for the one being made."""
+    """What to know about a recording that has no end, or is a damaged file; empty for the one being made."""
+    if recording.opened is not None:
+        return remark_on_file(store().opened(recording.id), newest)
     if recording.ended_at is not None or recording.id == console().recorder.session:
         return ""
     others = [each for each in living_consoles(console().paths) if each.pid != os.getpid()]
@@ -133,6 +139,18 @@ def remark(recording: Session, newest: int) -> str:
         why = "another console is writing it, or was killed"
         return f"Recording {recording.id} has no end: {why}. It goes up to #{newest}."
     return f"Recording {recording.id} was not closed cleanly (killed): complete up to #{newest}."
+
+
+def remark_on_file(opened: list[Opened], newest: int) -> str:
+    """What is wrong with a file that was opened, or an empty string."""
+    verdict = (opened[0].verdict if opened else None) or {}
+    if verdict.get("problem"):
+        return str(verdict["problem"])
+    if verdict.get("incomplete"):
+        return f"This file is incomplete: it breaks off without its last line. What it holds goes up to #{newest}."
+    if (verdict.get("trailer") or {}).get("complete") is False:
+        return "This file says of itself that events are missing in it."
+    return ""
 
 
 def title(query: Query, connections: list[Connection], recording: Session) -> str:
@@ -223,7 +241,7 @@ def event(seq: int) -> AnyResponse | str:
 def _opened(query: Query, seq: int | None) -> dict[str, Any]:
     """Context of the pane: `found` is None while nothing is open."""
     if seq is None:
-        names = ("found", "tabs", "previous_error", "next_error", "pair_href", "raw_href")
+        names = ("found", "tabs", "previous_error", "next_error", "pair_href", "raw_href", "notes")
         return dict.fromkeys(names)
     reader = store()
     found = detail(console(), reader, query.session, seq, request.args.get("tab", "explain"))
@@ -243,6 +261,7 @@ def _opened(query: Query, seq: int | None) -> dict[str, Any]:
         "next_error": query.link("/timeline", ("e", after)) if after is not None else "",
         "pair_href": query.link("/timeline", ("e", found.pair.seq)) if found.pair is not None else "",
         "raw_href": query.link(f"/timeline/event/{seq}/raw"),
+        "notes": notes_on(query.session, seq, query.link("/timeline", ("e", seq))),
     }
 
 
