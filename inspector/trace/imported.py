@@ -51,8 +51,9 @@ class Lines:
         own = {name: value for name, value in fields.items() if name not in taken}
         id_ = of_frame.get("id")
         id_shown = None if id_ is None else str(id_) if type(id_) is int else id_text(id_)
-        if "pair" in fields:
-            _whole(fields, "pair")
+        for reference in ("pair", "http"):
+            if isinstance(fields.get(reference), int):
+                _whole(fields, reference)
         event = Event(
             t, _whole(fields, "c"), fields["dir"], own, raw, of_frame.get("kind"), of_frame.get("method"),
             id_shown, fields.get("pair"), _ms(of_frame), fields.get("cause"),
