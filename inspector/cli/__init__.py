@@ -46,6 +46,11 @@ COMMANDS = {
         "evaluate_",
         "Measure retrieval: recall, rank, misses, wrong picks, time and tokens.",
     ),
+    "code": (
+        "inspector.cli.code",
+        "code",
+        "Run a script in a sandbox; the tools of servers are its functions.",
+    ),
     "trace": ("inspector.cli.trace", "trace", "Work on trace files (docs/trace-format.md)."),
     "tap": (
         "inspector.cli.tap",

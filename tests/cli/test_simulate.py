@@ -97,7 +97,7 @@ def test_all_strategies_run_dry_over_several_catalogs_and_the_table_is_the_runs(
     )
     plain = loupe(tmp_path, *argv)
     assert "net saved" in plain.out
-    assert "gateway_code: what a script costs is not simulated" in plain.err
+    assert {each["strategy"]: each["called"] for each in found["runs"]}["gateway_code"] == "logs__search_logs"
 
 
 def test_a_scenario_is_saved_and_run_again_to_the_same_figures(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pydantic_monty
 import pytest
 import tree_sitter
 import tree_sitter_typescript
+from stub_agreement import Maker, call_text, excused, spoilt
 
 from inspector.catalog.listed_files import snapshot_of_lines
 from inspector.discovery.access import Access
@@ -21,7 +22,6 @@ from inspector.discovery.code.names import class_name, identifiers
 from inspector.discovery.code.schema_types import read_schema
 from inspector.discovery.code.stubs import Stubs, stubs_of
 from inspector.discovery.registry import Registry, read_server, registry_of
-from tests.discovery.stub_agreement import Maker, call_text, excused, spoilt
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpus"
 NONE = {"type": "object", "properties": {}}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from lab_parts import BILLING, LOGS, answer, played, server, setting, shop, strategy, text_of, tool
@@ -10,7 +12,7 @@ from lab_parts import BILLING, LOGS, answer, played, server, setting, shop, stra
 from inspector.catalog.providers import render
 from inspector.catalog.tokens import count
 from inspector.discovery import meta_tools
-from inspector.discovery.play import Move, begin, turn
+from inspector.discovery.play import Asked, Move, begin, turn
 from inspector.discovery.policies import play_out
 from inspector.discovery.registry import registry_of
 from inspector.discovery.running import flat_of, run, run_all
@@ -22,7 +24,6 @@ META = {
     "search_inject": ("search_tools", "get_tool_details"),
     "search_stable": ("search_tools", "get_tool_details", "call_tool"),
     "gateway_search": ("get_tool", "invoke_tool"),
-    "gateway_code": ("run_code",),
     "gateway_code_search": ("get_tool", "invoke_tool", "run_code"),
     "servers_on_demand": ("search_available_servers", "enable_server", "disable_server"),
 }
@@ -157,11 +158,46 @@ def test_a_server_enabled_on_demand_costs_its_list_on_the_wire() -> None:
     assert "billing__refund_payment" in played("servers_on_demand", at=skilled).model.native
 
 
-def test_code_modes_say_what_they_leave_out() -> None:
-    for id_ in ("gateway_code", "gateway_code_search"):
-        assert "what a script costs is not simulated" in strategy(id_).left_out(played(id_))
-    found = run(strategy("gateway_code"), setting(), shop(), flat_of(setting(), shop()))
-    assert (found.outcome, found.versus.billed_saved) == ("entry", None)
+def test_code_mode_carries_the_functions_in_run_code_and_reaches_the_tool_a_script_names() -> None:
+    state = begin(strategy("gateway_code"), setting("void invoice"), shop())
+    (piece,) = state.model.tools
+    assert "def billing__void_invoice(*, invoiceId: str)" in piece.text
+    assert strategy("gateway_code").left_out(state) == "no script was written"
+    found = run(
+        strategy("gateway_code"), setting("void invoice"), shop(), flat_of(setting("void invoice"), shop())
+    )
+    assert (found.outcome, found.state.called) == ("called", "billing__void_invoice")
+    named = begin(strategy("gateway_code"), setting(options={"stubs": "names"}), shop())
+    assert "def " not in named.model.tools[0].text and named.model.tokens < state.model.tokens
+    with pytest.raises(UsageError, match="no stubs at the level"):
+        begin(strategy("gateway_code"), setting(options={"stubs": "all"}), shop())
+
+
+def test_code_and_search_discover_first_and_then_write_one_script() -> None:
+    at = setting("void invoice")
+    found = run(strategy("gateway_code_search"), at, shop(), flat_of(at, shop()))
+    asked = [row.asked.split('"')[3] for row in found.state.ledger.rows[1:]]
+    assert (asked, found.state.called) == (["get_tool", "run_code"], "billing__void_invoice")
+
+
+def test_a_script_is_checked_in_a_dry_run_and_really_run_on_a_wire() -> None:
+    code = "found = logs__search_logs(service='x')\nprint(len(found))"
+    dry = played("gateway_code", Move("run_code", {"code": code}))
+    assert dry.ledger.rows[-1].got == "logs__search_logs: nothing is sent in a dry run"
+    wrong = played("gateway_code", Move("run_code", {"code": "logs__search_logs(service=3)"}))
+    assert wrong.ledger.rows[-1].column == "error" and "Expected `str`" in text_of(wrong)
+
+    def call(server: str, tool: str, arguments: Mapping[str, Any]) -> Asked:
+        text = "one line of the log\n" * 1000
+        return Asked(60, 20_100, {"content": [{"type": "text", "text": text}]}, 1.0, (12, 13))
+
+    live = played("gateway_code", Move("run_code", {"code": code}), at=setting(call=call, confirmed=True))
+    row = live.ledger.rows[-1]
+    assert (row.column, row.actor, row.frames) == ("business", "sandbox", (12, 13))
+    assert row.got == "1 calls; 20,100 B of answers stayed in the sandbox"
+    assert "one line of the log" not in text_of(live) and "20000" in text_of(live)
+    held = played("gateway_code", Move("run_code", {"code": code}), at=setting(call=call))
+    assert "the call was not allowed" in text_of(held)
 
 
 def test_the_policies_pick_the_best_the_expected_and_the_worst() -> None:

@@ -23,7 +23,7 @@ from inspector.discovery.code.runtime import ExcName, Raised, Stopped
 from inspector.discovery.code.sending import Sender, Sent, frames_of
 from inspector.discovery.code.stubs import Stub, Stubs
 from inspector.discovery.registry import Refusal, Registry, Tool
-from inspector.discovery.strategies.host import shown_text
+from inspector.discovery.shown import shown_text
 from inspector.errors import Cancelled, ConnectionLost, HttpFailed, LoupeError, PeerError, TimedOut
 
 _HANDLES: Final = 20

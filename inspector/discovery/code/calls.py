@@ -107,7 +107,7 @@ def effects_of(calls: Sequence[Call], *, ended_well: bool) -> Effects:
     failed = tuple([each for each in calls if each.status in ("failed", "refused")])
     unknown = tuple([each for each in calls if each.status in ("unknown", "running")])
     again = [each for each in (*done, *unknown) if not (each.repeatable or each.read_only)]
-    advice = tuple(_advice(done, failed, unknown, again, ended_well))
+    advice = tuple(_advice(done, failed, unknown, again, ended_well)) if calls else ()
     return Effects(done, len(well) - len(done), failed, unknown, not again, advice)
 
 

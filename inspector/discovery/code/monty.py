@@ -6,16 +6,20 @@ the functions of the script are refused.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any, Final
 
 from inspector.discovery.code.limits import HARDEST, LimitHit, Limits
 from inspector.discovery.code.runtime import (
     Answer,
     CheckFailed,
-    Ended,
+    Clock,
     Print,
     Raised,
     SandboxDied,
@@ -63,7 +67,6 @@ class MontyRuntime:
         self._lock = threading.Lock()
         self._pool: Any = None
         self._monty: Any = None
-        self.pid: int | None = None
 
     def warm(self) -> None:
         """Start a worker and its type checker, so that the first run is as quick as the next."""
@@ -88,13 +91,16 @@ class MontyRuntime:
                 self._pool = pool.__enter__()
             return self._pool
 
+    def end(self, pid: int) -> None:
+        end(pid)
+
     def close(self) -> None:
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
             pool.__exit__(None, None, None)
 
-    def run(self, script: Script, limits: Limits, answer: Answer, print_: Print) -> Ended:
+    def run(self, script: Script, limits: Limits, answer: Answer, print_: Print, clock: Clock) -> Any:
         pool = self._start()
         began = time.perf_counter()
         checkout = pool.checkout(
@@ -104,9 +110,13 @@ class MontyRuntime:
         )  # fmt: skip
         try:
             with checkout as session:
-                return _Turns(self, session, script, limits, answer, print_).play(began)
+                clock.pid = session.worker_pid
+                clock.start_ms = (time.perf_counter() - began) * 1000
+                return _Turns(self._monty, session, script, limits, answer, print_, clock).play()
         except TimeoutError:
             raise LimitHit("concurrency", self._processes) from None
+        finally:
+            clock.pid = None
 
 
 def _worker_limits(limits: Limits) -> Any:
@@ -121,24 +131,14 @@ class _Turns:
     """One run: the worker computes until it needs something, the host answers, and so on."""
 
     def __init__(
-        self,
-        runtime: MontyRuntime,
-        session: Any,
-        script: Script,
-        limits: Limits,
-        answer: Answer,
-        print_: Print,
-    ) -> None:
-        self.runtime, self.session, self.script, self.limits = runtime, session, script, limits
+        self, monty: Any, session: Any, script: Script, limits: Limits, answer: Answer, print_: Print, clock: Clock
+    ) -> None:  # fmt: skip
+        self.monty, self.session, self.script, self.limits, self.clock = monty, session, script, limits, clock
         self.answer, self.print = answer, print_
-        self.monty = runtime._monty
         self.source = script.code.encode("utf-8", "surrogatepass")
-        self.compute_s = 0.0
         self.ends_with: BaseException | None = None
 
-    def play(self, began: float) -> Ended:
-        self.runtime.pid = self.session.worker_pid
-        start_ms = (time.perf_counter() - began) * 1000
+    def play(self) -> Any:
         snapshot = self._turn(
             lambda: self.session.feed_start(
                 self.script.code, print_callback=self._printed, skip_type_check=not self.script.stubs
@@ -146,15 +146,17 @@ class _Turns:
         )
         while not isinstance(snapshot, self.monty.MontyComplete):
             snapshot = self._next(snapshot)
-        return Ended(snapshot.output, start_ms, self.compute_s * 1000)
+        return snapshot.output
 
     def _printed(self, _stream: str, text: str) -> None:
         if self.ends_with is not None:
             return
         try:
             self.print(text)
-        except BaseException as problem:
+        except BaseException as problem:  # the sandbox would go on until its next turn: end it
             self.ends_with = problem
+            if self.clock.pid is not None:
+                end(self.clock.pid)
             raise
 
     def _turn(self, go: Any) -> Any:
@@ -167,7 +169,7 @@ class _Turns:
                 raise self.ends_with from None
             raise self._told(problem) from None
         finally:
-            self.compute_s += time.perf_counter() - began
+            self.clock.compute_ms += (time.perf_counter() - began) * 1000
         if self.ends_with is not None:
             raise self.ends_with
         return found
@@ -237,6 +239,12 @@ class _Turns:
         word, _, message = shown.partition(":")
         trace = problem.display() if hasattr(problem, "traceback") else ""
         return ScriptFailed(word, _cut(message.strip()), _last_line(problem), _cut(trace))
+
+
+def end(pid: int) -> None:
+    """End a worker of ours that is computing; the pool puts another in its place."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
 
 
 def _last_line(problem: Any) -> int | None:

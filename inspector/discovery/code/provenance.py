@@ -55,7 +55,7 @@ class Origins:
         if not others:
             return ()
         found: dict[str, None] = {}
-        for leaf in _leaves(arguments):
+        for leaf in _leaves(list(arguments.values())):  # the names of parameters are the tool's
             if isinstance(leaf, bool) or leaf is None or leaf in self._own or leaf == "":
                 continue
             sources = self._seen_in(leaf, others) if isinstance(leaf, str) else []

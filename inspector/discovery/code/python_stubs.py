@@ -20,6 +20,10 @@ def extract(value: Any, type_: type[_T]) -> _T: ...
 def extract(value: Any, type_: Any) -> Any:
     """`value` parsed and checked against a type: int, list[str], a TypedDict of the stubs or of the script."""
 
+# A call raises ValueError (arguments or result break the schema), RuntimeError (the tool failed), PermissionError (it was
+# not allowed), OSError (protocol or transport), TimeoutError, OverflowError (the result is too large).
+class PermissionError(OSError): ...
+
 def result_part(handle: int, *, start: int = 0, count: int = 100) -> Any:
     """Part of a result that was too large: items of a list, characters of a text. The error names the handle."""
 '''

@@ -16,7 +16,15 @@ from inspector.discovery.code.calls import Call, Effects, effects_of
 from inspector.discovery.code.extract import Extractor, Model
 from inspector.discovery.code.limits import LimitHit
 from inspector.discovery.code.names import BUILT_IN
-from inspector.discovery.code.runtime import CheckFailed, Runtime, SandboxDied, Script, ScriptFailed
+from inspector.discovery.code.runtime import (
+    CheckFailed,
+    Clock,
+    Runtime,
+    SandboxDied,
+    Script,
+    ScriptFailed,
+    Stopped,
+)
 from inspector.discovery.code.sending import Sender
 from inspector.discovery.code.stubs import Stubs
 from inspector.discovery.code.values import NotJson, jsonable
@@ -65,6 +73,7 @@ class Run:
         self.broker = Broker(id_, code, registry, stubs, send, rules, approver=approver,
                              extractor=Extractor(shapes, code, model), on_change=on_change)  # fmt: skip
         self._types = frozenset(shapes)
+        self.clock = Clock()
         self._printed: list[str] = []
         self._bytes = 0
 
@@ -72,6 +81,13 @@ class Run:
     def printed(self) -> str:
         """The output so far."""
         return "".join(self._printed)
+
+    def stop(self) -> None:
+        """End it from another thread: at its next call, and at once when its worker is computing."""
+        self.broker.stopping.set()
+        pid = self.clock.pid
+        if pid is not None:
+            self._runtime.end(pid)
 
     def _print(self, text: str) -> None:
         cap = self.broker.rules.limits.output_bytes
@@ -96,17 +112,19 @@ class Run:
         result = Result(calls=self.broker.calls)
         try:
             script = self.script()
-            ended = self._runtime.run(script, self.broker.rules.limits, self.broker.answer, self._print)
-            result.start_ms, result.compute_ms = ended.start_ms, ended.compute_ms
-            result.value = jsonable(ended.value)
+            limits, broker = self.broker.rules.limits, self.broker
+            result.value = jsonable(self._runtime.run(script, limits, broker.answer, self._print, self.clock))
         except NotJson as problem:
             result.value = f"<{problem}>"
         except (LimitHit, ScriptFailed) as problem:
             result.error, result.line = problem, problem.line
         except (CheckFailed, SandboxDied) as problem:
             result.error, result.line = problem, problem.facts.get("line")
+            if isinstance(problem, SandboxDied) and self.broker.stopping.is_set():
+                result.error = Stopped("The run was stopped", "What was called so far stays recorded")
         except LoupeError as problem:
             result.error = problem
+        result.start_ms, result.compute_ms = self.clock.start_ms, self.clock.compute_ms
         result.output, result.asked_ms = self.printed, self.broker.asked_ms
         result.total_ms = (time.perf_counter() - began) * 1000
         return result

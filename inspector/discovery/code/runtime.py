@@ -67,14 +67,14 @@ class Script:
     stubs: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """value: of the last expression. check_ms: the checker's share, with the parse; start_ms: until the sandbox had
-    the script; compute_ms: inside the sandbox in all."""
+@dataclass(slots=True)
+class Clock:
+    """Of one run, while it lasts. start_ms: until the sandbox had the script; compute_ms: inside the sandbox in all,
+    the checker's share included; pid: of its worker process, None when it has none (any more)."""
 
-    value: Any
-    start_ms: float
-    compute_ms: float
+    start_ms: float = 0.0
+    compute_ms: float = 0.0
+    pid: int | None = None
 
 
 Answer = Callable[[str, tuple[Any, ...], dict[str, Any], int | None], Any]
@@ -89,9 +89,12 @@ class Runtime(Protocol):
     name: str
     counts_steps: bool
 
-    def run(self, script: Script, limits: Limits, answer: Answer, print_: Print) -> Ended:
-        """Run to the end on the calling thread. Raises LimitHit, CheckFailed, ScriptFailed, SandboxDied, or what
-        `answer` and `print_` raised."""
+    def run(self, script: Script, limits: Limits, answer: Answer, print_: Print, clock: Clock) -> Any:
+        """Run to the end on the calling thread; the value of the last expression. Raises LimitHit, CheckFailed,
+        ScriptFailed, SandboxDied, or what `answer` and `print_` raised."""
+
+    def end(self, pid: int) -> None:
+        """End the worker of a run that computes."""
 
     def close(self) -> None:
         """End the workers."""

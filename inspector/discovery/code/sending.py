@@ -10,7 +10,7 @@ from inspector.discovery.registry import Tool
 from inspector.errors import LoupeError, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
-from inspector.wire.connection import Connection
+from inspector.wire.connection import CONNECTED, Connection
 from inspector.wire.dispatcher import Reply
 from inspector.wire.http import HttpTransport
 
@@ -44,6 +44,10 @@ def sender(connection_of: Callable[[str], Connection | None]) -> Sender:
             raise UsageError(
                 f"There is no open connection to {tool.server}", "Connect it, or name a server, not a file"
             )
+        if (
+            connection.state != CONNECTED
+        ):  # said before anything is sent: later it would be unknown what took place
+            raise UsageError(f"{tool.server} is not connected any more", "Connect it again")
         reply: Reply = connection.ask(
             "tools/call", {"name": tool.name, "arguments": dict(arguments)},
             cause=CAUSE, op=op, headers=_headers(connection, tool, arguments),

@@ -103,10 +103,14 @@ Check = Callable[[Any], str]
 """A value to what is wrong with it, a sentence; empty when nothing is."""
 
 
+_UNUSABLE: Final = (ValueError, RecursionError, jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError)
+
+
 @functools.lru_cache(maxsize=512)
 def _compiled(text: str) -> Any:
-    options = jsonschema_rs.RegexOptions()
-    return jsonschema_rs.validator_for(json.loads(text), pattern_options=options, validate_formats=False)
+    return jsonschema_rs.validator_for(
+        json.loads(text), pattern_options=jsonschema_rs.RegexOptions(), validate_formats=False, offline=True
+    )
 
 
 def check(schema: Any, value: Any) -> str:
@@ -115,8 +119,8 @@ def check(schema: Any, value: Any) -> str:
         checker = _compiled(compact_value(schema))
         if checker.is_valid(value):
             return ""
-    except (ValueError, RecursionError) as problem:
-        return f"the schema cannot be used: {str(problem)[:200]}"
+    except _UNUSABLE as problem:
+        return f"the schema cannot be used: {str(problem).splitlines()[0][:200]}"
     try:
         errors = [next(iter(checker.iter_errors(value)))]
         return "; ".join([f"{_at(each)}{each.message}" for each in errors])[:500]

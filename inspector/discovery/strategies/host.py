@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inspector.catalog.jsontext import compact_value
 from inspector.catalog.validation import validate
 from inspector.discovery import meta_tools
 from inspector.discovery.context import Piece
 from inspector.discovery.ledger import DERIVED, MEASURED
 from inspector.discovery.play import Answer, Entry, Move, Setting, State
 from inspector.discovery.registry import Refusal, Registry, Tool
+from inspector.discovery.shown import shown_text
 from inspector.errors import LoupeError
 
 
@@ -97,16 +97,6 @@ def _sent(state: State, tool: Tool, arguments: Mapping[str, Any] | None) -> Answ
         called=tool.public, ms=asked.ms, frames=asked.frames, provenance=MEASURED,
         got=f"{tool.public}: {'an error' if asked.error else 'a result'}",
     )  # fmt: skip
-
-
-def shown_text(result: Mapping[str, Any]) -> str:
-    """What a host gives the model of a result: its text blocks, else the structured content as JSON."""
-    content = result.get("content")
-    blocks = [each for each in content if isinstance(each, dict)] if isinstance(content, list) else []
-    texts = [each["text"] for each in blocks if isinstance(each.get("text"), str)]
-    if texts or "structuredContent" not in result:
-        return "\n".join(texts)
-    return compact_value(result["structuredContent"])
 
 
 def _signature(tool: Tool) -> str:

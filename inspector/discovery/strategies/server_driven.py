@@ -18,8 +18,9 @@ from inspector.discovery.presets import Preset, Role, Stage, recognise
 from inspector.discovery.reading import Told
 from inspector.discovery.registry import Refusal, Tool
 from inspector.discovery.search.words import asked as words_asked
+from inspector.discovery.shown import shown_text
 from inspector.discovery.strategies.full import Full
-from inspector.discovery.strategies.host import execute, native, refuse, shown_text
+from inspector.discovery.strategies.host import execute, native, refuse
 from inspector.errors import LoupeError
 
 SERVER, GROUPS, TOLD, GROUP_OF, PLAYED = "server", "groups", "told", "group_of", "played"
