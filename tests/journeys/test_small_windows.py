@@ -7,28 +7,40 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from .conftest import Complaints, Running, start_console
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def flat(page: Page, tmp_path: Path) -> Iterator[Running]:
-    """A console that has listed demo:flat, and a browser that is signed in."""
-    running = start_console(tmp_path / "data", tmp_path, "demo:flat")
+@pytest.fixture(scope="module")
+def listed(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A console that has listed and counted demo:flat."""
+    home = tmp_path_factory.mktemp("small")
+    running = start_console(home / "data", home, "demo:flat")
+    context = browser.new_context()
     try:
+        page = context.new_page()
         page.goto(running.url)
         expect(page.locator("#servers .srv__n")).to_have_text("50", timeout=60_000)
         page.goto(f"{running.base}/catalog/demo-flat/tools")
         expect(page.locator("#pane-findings i")).to_have_text(
             "4", timeout=60_000
         )  # tokens and findings are in
+        context.close()
         yield running
-        page.goto("about:blank")
     finally:
         running.stop()
+
+
+@pytest.fixture
+def flat(page: Page, listed: Running) -> Iterator[Running]:
+    """That console, and a browser that is signed in."""
+    page.goto(listed.link())
+    expect(page.locator("#servers .srv__n")).to_have_text("50", timeout=60_000)
+    yield listed
+    page.goto("about:blank")
 
 
 def in_sight(page: Page, found: Locator) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,16 +73,28 @@ def test_tokens_that_were_never_counted_are_a_gap_and_not_a_zero() -> None:
 # --- over runs of the console
 
 
-@pytest.fixture
-def seen_twice(tmp_path: Path) -> Path:
-    """The data folder of a console that listed two tools and, in a second run, three in another order."""
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder whose `kept` is the data of a console that listed two tools and, in a second run, three, reordered."""
+    tmp_path = tmp_path_factory.mktemp("history")
     for names in (["invoice", "address"], ["tax", "invoice", "address"]):
         specs = {"books": replayed(tmp_path, "books", [tool(name) for name in names])}
         with console_of(tmp_path / "data", specs) as (console, _):
             console.connect("books")
             counted(console, "books")
             assert kept_totals(console)[0]["tokens"]["o200k_base"]["definitions"] > 0
+    (tmp_path / "data").rename(tmp_path / "kept")
+    (tmp_path / "books.jsonl").rename(tmp_path / "kept.jsonl")
     return tmp_path
+
+
+@pytest.fixture
+def seen_twice(two_runs: Path) -> Iterator[Path]:
+    """The same folder for each test, as the two runs left it."""
+    shutil.copytree(two_runs / "kept", two_runs / "data")
+    shutil.copy(two_runs / "kept.jsonl", two_runs / "books.jsonl")
+    yield two_runs
+    shutil.rmtree(two_runs / "data")
 
 
 def kept_totals(console: Console) -> list[dict[str, Any]]:
