@@ -12,7 +12,7 @@ import anyio
 from inspector.cli.terminal import printable, warn
 from inspector.console.answering import ROOTS, Answer, answer_of
 from inspector.errors import UsageError
-from inspector.wire.connection import declined
+from inspector.wire.questions import declined
 
 SCHEMA_CHARS = 2_000
 

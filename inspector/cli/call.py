@@ -8,6 +8,7 @@ import click
 
 from inspector.cli import sentence
 from inspector.cli.answering import Answerer
+from inspector.cli.listening import listened, with_extras
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
 from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console import outcome
@@ -20,6 +21,7 @@ from inspector.console.worker import Worker
 from inspector.errors import LoupeError, UsageError
 from inspector.wire.connection import GRACE_S, Connection
 from inspector.wire.dispatcher import Reply
+from inspector.wire.extras import LEVELS
 from inspector.wire.listing import walk_whole
 
 KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TEMPLATES, "method": METHOD}
@@ -42,6 +44,11 @@ KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TE
     metavar="JSON|WORD",
     help="Answers the server's next question: content as JSON, a text for sampling, accept, decline or cancel.",
 )
+@click.option("--log-level", type=click.Choice(LEVELS), help="Ask for log messages from this level on.")
+@click.option("--trace-context", is_flag=True, help="Send a W3C traceparent in _meta of each request.")
+@click.option(
+    "--listen", type=float, metavar="S", help="Afterwards, tell S seconds what the server announces."
+)
 @target_options
 def call(words: tuple[str, ...], arguments: str, kind: str, answers: tuple[str, ...], **options: Any) -> int:
     """Call one tool, get a prompt, read a resource, or send any method."""
@@ -59,10 +66,14 @@ def call(words: tuple[str, ...], arguments: str, kind: str, answers: tuple[str, 
         options["declare"] = "roots,sampling,elicitation,elicitation.url"
     spec = spec_of(words[:-1], options)
     answerer = Answerer(answers)
+    heard: list[dict[str, Any]] = []
     with connected(spec, options) as connection:
+        with_extras(connection, options["log_level"], options["trace_context"])
         found = run(connection, words[-1], text, options["timeout"], what, answerer)
+        if options["listen"] is not None:
+            heard = listened(connection, options["listen"], [words[-1]] if what == RESOURCES else [])
     if options["as_json"]:
-        print_document(document_of(found))
+        print_document(document_of(found) | ({"heard": heard} if options["listen"] is not None else {}))
     else:
         show(found)
     return found.exit_code

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from inspector.errors import UsageError
-from inspector.wire.connection import declined
+from inspector.wire.questions import declined
 
 ELICIT: Final = "elicitation/create"
 SAMPLE: Final = "sampling/createMessage"

@@ -19,7 +19,7 @@ from anyio.from_thread import BlockingPortal
 
 from inspector.errors import ConfigError, ConnectionLost, UsageError
 from inspector.settings.answers import Answers
-from inspector.wire.connection import declined
+from inspector.wire.questions import declined
 
 KEPT: Final = 200
 WAITING, ANSWERED, GONE = "waiting", "answered", "gone"

@@ -23,6 +23,7 @@ from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to
 from inspector.console.signing import SignIns
 from inspector.console.streaming import Otlp, exporter
+from inspector.console.subscriptions import Subscriptions
 from inspector.console.tapped import Taps
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError, UsageError
@@ -39,6 +40,7 @@ from inspector.trace.store import Store
 from inspector.wire.children import Children, Swept
 from inspector.wire.connection import CONNECTED, CONNECTING, Connection
 from inspector.wire.events import Journal
+from inspector.wire.extras import Extras
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """Recorder backlog at which the readers pause, so that a flood fills the pipe and not our memory."""
@@ -81,6 +83,7 @@ class Console:
         self.streaming: Exporter | None = None
         """Where what is recorded is streamed to, when that was asked for."""
         self._connections: dict[str, Connection] = {}
+        self._extras: dict[str, Extras] = {}
         self._opening: dict[str, threading.Lock] = {}
         self._lock = threading.Lock()
         self._stack = ExitStack()
@@ -115,6 +118,7 @@ class Console:
             self.checker = Checker(checks)
             self.asking = Asking(self.portal, Answers(self.paths.config / "answers.json"))
             self._open_recordings(stack)
+            self.subscriptions = Subscriptions()
             self.calls = Calls(self.checker, self.asking)
             stack.callback(self.close_all)
             self._stack = stack.pop_all()
@@ -185,7 +189,8 @@ class Console:
             connection = Connection(
                 spec, self.journal, self.portal, self.children, server_key=key, tokens=self.tokens
             )
-            connection.on_notification = lambda method, _params: self._notified(key, method)
+            connection.extras = self.extras(key)
+            connection.on_notification = partial(self._notified, key, connection.c)
             connection.on_change = lambda: self._changed(connection)
             connection.on_question = partial(self.asking.ask, key, connection.c)
             with self._lock:
@@ -230,8 +235,14 @@ class Console:
     def _changed(self, connection: Connection) -> None:
         if connection.state not in (CONNECTING, CONNECTED):
             self.asking.dropped(connection.c)
+            self.subscriptions.dropped(connection.c)
 
-    def _notified(self, key: str, method: str) -> None:
+    def extras(self, key: str) -> Extras:
+        """What is added to each request to this server; kept from one connection to the next."""
+        return self._extras.setdefault(key, Extras())
+
+    def _notified(self, key: str, c: int, method: str, params: Mapping[str, Any]) -> None:
+        self.subscriptions.notified(c, method, params)
         self.catalogs.changed(key, method, self.journal.now_us())
 
     # --- catalogs and calls

@@ -38,6 +38,7 @@ from inspector.web.findings import blueprint as findings
 from inspector.web.frame import blueprint as frame
 from inspector.web.frame import close_store
 from inspector.web.guard import Guard
+from inspector.web.listening import blueprint as listen_
 from inspector.web.render import Screen, Shell, install, resource_dir
 from inspector.web.servers import blueprint as servers
 from inspector.web.taps import blueprint as taps
@@ -54,6 +55,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     findings,
     calls,
     client,
+    listen_,
     timeline,
     compare,
     taps,

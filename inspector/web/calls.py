@@ -12,11 +12,12 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.catalog.measure import Measure
 from inspector.console.calls import MOST_RUNS, Call
-from inspector.console.console import Server, offers
+from inspector.console.console import Server
+from inspector.console.methods import known as known_methods
 from inspector.errors import UsageError
 from inspector.web.calls_kinds import (
     BROKEN,
-    LABELS,
+    METHOD,
     NOUNS,
     PROMPTS,
     TEMPLATES,
@@ -25,6 +26,7 @@ from inspector.web.calls_kinds import (
     formed,
     what_of,
 )
+from inspector.web.calls_links import address, download, kinds
 from inspector.web.calls_post import (
     Options,
     Order,
@@ -145,7 +147,7 @@ def raw(key: str, id: str) -> Response:
     octets = raw_answer(_call(key, id))
     if octets is None:
         raise UsageError("No answer came to this call", "Its frames are in the timeline")
-    return _download(octets, f"{id}.json")
+    return download(octets, f"{id}.json")
 
 
 @blueprint.get("/call/<key>/result/<id>/item/<int:number>")
@@ -155,7 +157,7 @@ def item(key: str, id: str, number: int) -> Response:
     octets = octets_of(outcome, number) if outcome is not None else None
     if octets is None:
         raise UsageError(f"Content item {number + 1} holds nothing to download", "Download the raw answer")
-    return _download(octets, f"{id}-item-{number + 1}.bin")
+    return download(octets, f"{id}-item-{number + 1}.bin")
 
 
 # --- running
@@ -192,6 +194,8 @@ def again(key: str, id: str) -> AnyResponse:
 def relist(key: str) -> AnyResponse:
     """List the tools, prompts, resources or templates now, and show them."""
     what = _posted_what()
+    if what == METHOD:
+        raise UsageError("Methods are not listed by a server", "Choose one on the Call screen")
     console().refresh(key, what)
     return redirect(url_for("calls.show", key=key, what=what), 303)
 
@@ -286,9 +290,9 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
         tool=bench.tool,
         what=bench.what,
         noun=NOUNS[bench.what],
-        kinds=_kinds(server, bench.what),
+        kinds=kinds(server, bench.what),
         q=request.args.get("q", ""),
-        listed=console().catalogs.known(server.key, bench.what) is not None,
+        listed=bench.what == METHOD or console().catalogs.known(server.key, bench.what) is not None,
         shown=_shown(server, call) if call is not None else None,
         call=call,
         gone=gone,
@@ -302,24 +306,6 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
 def _shown(server: Server, call: Call) -> Shown:
     annotations = _definition(server.key, call.tool, call.what).get("annotations")
     return shown_call(server, call, confirmation(call.tool, annotations) if call.what == TOOLS else "")
-
-
-def address(call: Call, mode: str | None = None) -> str:
-    """Where a call is shown."""
-    what = call.what if call.what != TOOLS else None
-    return url_for("calls.show", key=call.server_key, what=what, tool=call.tool, mode=mode, call=call.id)
-
-
-def _kinds(server: Server, what: str) -> list[dict[str, Any]]:
-    """The tabs: what the server offers, what was listed, and the one that is open."""
-    found = []
-    for each, label in LABELS.items():
-        listed = console().catalogs.count(server.key, each)
-        offered = server.connection is not None and offers(server.connection, each)
-        if each in (what, TOOLS) or offered or listed is not None:
-            href = url_for("calls.show", key=server.key, what=each if each != TOOLS else None)
-            found.append({"id": each, "label": label, "count": listed, "href": href})
-    return found
 
 
 def _completes(key: str, what: str) -> bool:
@@ -348,13 +334,6 @@ def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
     )
 
 
-def _download(octets: bytes, name: str) -> Response:
-    # Never a type the browser would show: these bytes are a stranger's, on our origin.
-    answer = Response(octets, mimetype="application/octet-stream")
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer
-
-
 # --- what is known
 
 
@@ -363,6 +342,9 @@ def _posted_what() -> str:
 
 
 def _measures(key: str, what: str) -> Sequence[Measure]:
+    if what == METHOD:
+        connection = console().server(key).connection
+        return known_methods(connection.peer.era if connection is not None and connection.peer else None)
     catalog = console().catalogs.known(key, what)
     return catalog.measured.measures if catalog is not None else ()
 

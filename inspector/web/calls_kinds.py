@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from inspector.console.invoking import PROMPTS, RESOURCES, TEMPLATES, TOOLS, input_schema
+from inspector.console.invoking import METHOD, PROMPTS, RESOURCES, TEMPLATES, TOOLS, input_schema
 from inspector.errors import UsageError
 
-LABELS: Final = {TOOLS: "Tools", PROMPTS: "Prompts", RESOURCES: "Resources", TEMPLATES: "Templates"}
-NOUNS: Final = {TOOLS: "tool", PROMPTS: "prompt", RESOURCES: "resource", TEMPLATES: "template"}
+LABELS: Final = {
+    TOOLS: "Tools",
+    PROMPTS: "Prompts",
+    RESOURCES: "Resources",
+    TEMPLATES: "Templates",
+    METHOD: "Other methods",
+}
+NOUNS: Final = {
+    TOOLS: "tool",
+    PROMPTS: "prompt",
+    RESOURCES: "resource",
+    TEMPLATES: "template",
+    METHOD: "method",
+}
 BROKEN: Final = "Loupe: broken"
 """Member of a `formed` definition: why no form can be made of it."""
 FACTS: Final = ("mimeType", "size")
@@ -23,7 +35,7 @@ def what_of(text: str) -> str:
 def formed(what: str, name: str, listed: Mapping[str, Any]) -> dict[str, Any]:
     """A listed definition with the schema its form is made of in place of what else is called inputSchema."""
     found = dict(listed)
-    if what == TOOLS:
+    if what in (TOOLS, METHOD):
         return found
     found.pop("inputSchema", None)
     try:
@@ -40,4 +52,15 @@ def facts_of(what: str, definition: Mapping[str, Any]) -> tuple[tuple[str, str],
     return tuple([(name, str(definition[name])[:200]) for name in FACTS if name in definition])
 
 
-__all__ = ["BROKEN", "LABELS", "NOUNS", "PROMPTS", "TEMPLATES", "TOOLS", "facts_of", "formed", "what_of"]
+__all__ = [
+    "BROKEN",
+    "LABELS",
+    "METHOD",
+    "NOUNS",
+    "PROMPTS",
+    "TEMPLATES",
+    "TOOLS",
+    "facts_of",
+    "formed",
+    "what_of",
+]

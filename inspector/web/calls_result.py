@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -9,6 +10,7 @@ from typing import Final
 from inspector.console import outcome as outcomes
 from inspector.console.calls import MOST_RUNS, Call
 from inspector.console.console import Server
+from inspector.console.invoking import TOOLS
 from inspector.console.outcome import Outcome
 from inspector.errors import Cancelled
 from inspector.trace.filters import Filter
@@ -24,6 +26,8 @@ from inspector.web.results import Contents, Text, contents_of, error_object, sho
 from inspector.wire.events import C2S
 
 FLUSH_S: Final = 0.5
+LATE_S: Final = 60.0
+"""How long the page of a call that was given up looks for an answer that still comes."""
 LINES: Final = 100
 RAW_CHARS: Final = 40_000
 
@@ -64,6 +68,10 @@ class Shown:
     causes: tuple[str, ...] = ()
     questions: tuple[QuestionView, ...] = ()
     turns: tuple[Turn, ...] = ()
+    given_up: bool = False
+    """Cancelled or timed out, not long ago: an answer may still come."""
+    late: Row | None = None
+    late_href: str = ""
 
     @property
     def asked(self) -> str:
@@ -80,6 +88,8 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
     series = series_of(call.timings(), ended) if call.runs > 1 else None
     raw = raw_answer(call, outcome) if outcome is not None else None
     text = raw.decode("utf-8", "backslashreplace") if raw is not None else None
+    given_up = outcome is not None and outcome.what in (outcomes.CANCELLED, outcomes.TIMEOUT)
+    late = _late(call, facts) if given_up else None
     failed = outcome is not None and outcome.what == outcomes.PROTOCOL_ERROR
     error = error_object(raw) if failed else None
     return Shown(
@@ -87,7 +97,9 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         running=running,
         outcome=outcome,
         head=headline(outcome, call.what) if outcome is not None else None,
-        contents=contents_of(raw) if outcome is not None and outcome.result is not None else None,
+        contents=contents_of(raw, of_tool=call.what == TOOLS)
+        if outcome is not None and outcome.result is not None
+        else None,
         error=shown(error) if error is not None else None,
         raw=Text(text[:RAW_CHARS], left_out=max(0, len(text) - RAW_CHARS)) if text is not None else None,
         raw_bytes=len(raw) if raw is not None else None,
@@ -100,12 +112,26 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         confirm=confirm,
         causes=_causes(outcome, facts) if outcome is not None else (),
         questions=tuple([view_of(one) for one in console().asking.waiting(server.key)]) if running else (),
+        given_up=given_up and late is None and time.time() - (call.ended_at or 0) < LATE_S,
+        late=late,
+        late_href=event_link(server, late.seq) if late is not None else "",
         turns=tuple(
             turns_of(
                 list(call.rounds), console().asking.during(call.c, call.id, call.started_at, call.ended_at)
             )
         ),
     )
+
+
+def _late(call: Call, facts: Facts) -> Row | None:
+    """The answer that came after we had given up, if one did."""
+    if facts.request is None:
+        return None
+    wanted = Filter(c=(call.c,), t=frozenset({"error"}))
+    for row in store().page(console().recorder.session, wanted, after=facts.request.seq, limit=LINES):
+        if row.body.get("class") == "late-answer" and row.body.get("request") == facts.request.seq:
+            return store().row(console().recorder.session, row.pair) if row.pair else None
+    return None
 
 
 def _causes(outcome: Outcome, facts: Facts) -> tuple[str, ...]:

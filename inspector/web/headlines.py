@@ -39,6 +39,7 @@ ANSWERED: Final = {
     "prompts": "The server gave the prompt.",
     "resources": "The server gave the resource.",
     "templates": "The server gave the resource.",
+    "method": "The server answered with a result.",
 }
 
 

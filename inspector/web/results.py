@@ -82,8 +82,11 @@ class Contents:
     problem: str = ""
 
 
-def contents_of(raw: bytes | None) -> Contents:
-    """The content items, structuredContent and the rest of a result, from the answer exactly as received."""
+def contents_of(raw: bytes | None, *, of_tool: bool = True) -> Contents:
+    """The content items, structuredContent and the rest of a result, from the answer exactly as received.
+
+    of_tool: the result must have content, unless it asks for input.
+    """
     try:
         members = dict(members_of(dict(_members(raw)).get("result", "{}")))
     except (ValueError, RecursionError) as problem:
@@ -97,7 +100,7 @@ def contents_of(raw: bytes | None) -> Contents:
     rest = tuple([(name, shown(text)) for name, text in members.items() if name != "isError"])
     if content is None:
         asks = members.get("resultType") == '"input_required"'
-        missing = "" if asks else "The result has no content."
+        missing = "" if asks or not of_tool else "The result has no content."
         return Contents((), _shown(structured), rest, problem=missing)
     if not content.startswith("["):
         return Contents(

@@ -24,11 +24,13 @@ from inspector.wire.auth_provider import Visit
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import FIRST_ID, Answer, Dispatcher, Progress, Reply
 from inspector.wire.events import Journal
+from inspector.wire.extras import Extras, full_params
 from inspector.wire.http import HttpTransport, SessionLost
 from inspector.wire.http_base import make_client
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Peer
 from inspector.wire.opening import AnyTransport, Opening
+from inspector.wire.questions import declined, is_declared
 from inspector.wire.stdio import first_of
 
 CONNECTING, CONNECTED, FAILED, CLOSED, LOST = "connecting", "connected", "failed", "closed", "lost"
@@ -36,13 +38,6 @@ CLIENT_INFO = {"name": "mcp-loupe", "version": __version__}
 GRACE_S = 5.0
 MARGIN_S = 0.5
 """The requests of the handshake have deadlines of their own, whose errors say more: the outer one comes after."""
-
-ASKS_FOR = {
-    "roots/list": "roots",
-    "sampling/createMessage": "sampling",
-    "elicitation/create": "elicitation",
-}
-"""The client capability a server needs for each of its questions."""
 
 T = TypeVar("T")
 
@@ -75,6 +70,7 @@ class Connection:
         self.peer: Peer | None = None
         self.error: LoupeError | None = None
         self.on_change: Callable[[], None] = lambda: None
+        self.extras = Extras()
         self.on_question: Answer | None = None
         """Answers roots, sampling and elicitation; without it they are declined."""
         self.on_notification: Callable[[str, Mapping[str, Any]], None] = lambda _method, _params: None
@@ -231,12 +227,7 @@ class Connection:
 
     def with_meta(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """`params` plus what the era demands of each request."""
-        full = dict(params or {})
-        if self.peer is not None and self.peer.era == eras.MODERN:
-            meta = eras.modern_meta(self.peer.protocol_version, self.client.info, self.client.capabilities)
-            given = full.get("_meta")
-            full["_meta"] = {**meta, **(given if isinstance(given, Mapping) else {})}
-        return full
+        return full_params(params, self.peer, self.client, self.extras)
 
     async def _run(self) -> None:
         self._stop = anyio.Event()
@@ -321,10 +312,7 @@ class Connection:
 
     def declares(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether the server may ask this of us, by what we declared."""
-        wanted = ASKS_FOR.get(method, "")
-        if wanted == "elicitation" and params.get("mode") == "url":
-            wanted = "elicitation.url"
-        return wanted in self.spec.declare
+        return is_declared(self.spec.declare, method, params)
 
     def _notified(self, method: str, params: Mapping[str, Any]) -> None:
         self.on_notification(method, params)
@@ -368,15 +356,6 @@ class Connection:
     def _set(self, state: str) -> None:
         self.state = state
         self.on_change()
-
-
-def declined(method: str) -> tuple[str, Any]:
-    """How a question is turned down: an empty list, `decline`, or the error the specification has for it."""
-    if method == "roots/list":
-        return "result", {"roots": []}
-    if method == "elicitation/create":
-        return "result", {"action": "decline"}
-    return "error", {"code": -1, "message": "The user rejected the sampling request"}
 
 
 def _leaf(problem: BaseException) -> LoupeError:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of
@@ -18,6 +20,7 @@ from werkzeug.test import TestResponse
 from inspector.console.calls import Call
 from inspector.console.console import Console
 from inspector.settings.spec import ServerSpec
+from inspector.trace.filters import Filter
 from inspector.web.questions import odd_about
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
@@ -51,11 +54,16 @@ class Half:
 
     def asked(self, key: str) -> str:
         """The id of the question that waits."""
-        deadline = time.monotonic() + WAIT_S
-        while not (waiting := self.console.asking.waiting(key)):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        return waiting[0].id
+        until(lambda: bool(self.console.asking.waiting(key)))
+        return self.console.asking.waiting(key)[0].id
+
+    def meta(self) -> dict[str, Any]:
+        """The `_meta` that a call to `new` arrived with."""
+        self.run("new", "tools", "meta")
+        outcome = self.last("new").outcome
+        assert outcome is not None and outcome.result is not None
+        found: dict[str, Any] = json.loads(outcome.result["content"][0]["text"])
+        return found
 
     def last(self, key: str) -> Call:
         return self.console.calls.recent(key)[0]
@@ -68,6 +76,14 @@ class Half:
 def words(text: str) -> str:
     """The text of a fragment, white space made single."""
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def until(so: Callable[[], bool]) -> None:
+    """Wait for what another thread brings about, at most WAIT_S."""
+    deadline = time.monotonic() + WAIT_S
+    while not so():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +283,62 @@ def test_an_address_is_shown_whole_with_what_is_odd_about_it(half: Half) -> None
     )
     assert "Do not open it" in odd_about("javascript:alert(1)")
     assert odd_about("https://login.example/a") == odd_about("http://localhost:1/") == ""
+
+
+@pytest.mark.parametrize("key", ["old", "new"])
+def test_a_subscription_shows_what_fires_and_ends_in_its_eras_way(half: Half, key: str) -> None:
+    asked = half.post(
+        f"/call/{key}/client/listen", part=False, uris="note://text\n", lists=["toolsListChanged"]
+    )
+    assert asked.headers["Location"] == f"/call/{key}/client"
+    (stream,) = half.console.subscriptions.of(key)
+    until(lambda: stream.state == "open")
+    half.run(key, "tools", "touch")
+    until(lambda: stream.count == (2 if key == "new" else 1))
+    shown = half.get(f"/call/{key}/client/streams").text
+    assert "note://text" in shown and ("tools/list_changed" in shown) is (key == "new")
+    seen = re.search(r"seen=([^\"]+)", shown)
+    assert seen and half.get(f"/call/{key}/client/streams?seen={seen[1]}").status_code == 204
+    half.post(f"/call/{key}/client/end/{stream.id}", part=False)
+    until(lambda: stream.state == "ended")
+    half.run(key, "tools", "touch")
+    assert stream.count == (2 if key == "new" else 1)
+    with half.console.store() as store:
+        assert half.console.recorder.flush(WAIT_S)
+        wanted = Filter(c=(half.last(key).c,), dir="c2s", t=frozenset({"rpc"}))
+        methods = [row.method for row in store.page(half.console.recorder.session, wanted, limit=500)]
+    assert ("notifications/cancelled" if key == "new" else "resources/unsubscribe") in methods
+
+
+def test_nothing_chosen_is_nothing_listened_for(half: Half) -> None:
+    answer = half.post("/call/new/client/listen", part=False, uris=" ")
+    assert answer.status_code == 422 and "Nothing was chosen" in words(answer.text)
+
+
+def test_log_level_and_trace_context_ride_in_meta(half: Half) -> None:
+    half.post("/call/new/client/extras", part=False, level="warning", trace="1")
+    sent = half.meta()
+    half.post("/call/new/client/extras", part=False)
+    assert sent["io.modelcontextprotocol/logLevel"] == "warning"
+    assert re.fullmatch("00-[0-9a-f]{32}-[0-9a-f]{16}-01", sent["traceparent"])
+    assert not {"traceparent", "io.modelcontextprotocol/logLevel"} & half.meta().keys()
+
+
+def test_other_methods_have_forms_and_a_refusal_is_shown(half: Half) -> None:
+    assert "The server answered with a result." in half.run("old", "method", "ping", mode="json", json="{}")
+    assert "has no content" not in half.ended(half.last("old"))
+    form = half.get("/call/old?what=method&tool=logging/setLevel").text
+    assert "emergency" in form
+    assert "Method not found: ping" in half.run("new", "method", "ping", mode="json", json="{}")
+
+
+def test_the_late_answer_to_a_cancelled_call_is_shown(half: Half) -> None:
+    half.post("/call/old", what="tools", tool="late")
+    call = half.last("old")
+    link = half.console.connection("old").link
+    before = link.stats.late
+    half.post(f"/call/old/cancel/{call.id}")
+    until(lambda: link.stats.late == before + 1)
+    assert "The answer came late, after Loupe had stopped waiting" in words(
+        half.get(f"/call/old/result/{call.id}", part=True).text
+    )

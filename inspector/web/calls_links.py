@@ -1,0 +1,45 @@
+"""Addresses of the Call screen: its tabs, a call, a download. Flask request threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flask import Response, url_for
+
+from inspector.console.calls import Call
+from inspector.console.console import Server, offers
+from inspector.web.calls_kinds import LABELS, METHOD, TOOLS
+from inspector.web.frame import console
+
+
+def address(call: Call, mode: str | None = None) -> str:
+    """Where a call is shown."""
+    what = call.what if call.what != TOOLS else None
+    return url_for("calls.show", key=call.server_key, what=what, tool=call.tool, mode=mode, call=call.id)
+
+
+def kinds(server: Server, what: str) -> list[dict[str, Any]]:
+    """The tabs: what the server offers, what was listed, and the one that is open."""
+    found = []
+    for each, label in LABELS.items():
+        if each == METHOD:
+            continue
+        listed = console().catalogs.count(server.key, each)
+        offered = server.connection is not None and offers(server.connection, each)
+        if each in (what, TOOLS) or offered or listed is not None:
+            href = url_for("calls.show", key=server.key, what=each if each != TOOLS else None)
+            found.append({"id": each, "label": label, "count": listed, "href": href})
+    other = {
+        "id": METHOD,
+        "label": LABELS[METHOD],
+        "href": url_for("calls.show", key=server.key, what=METHOD),
+    }
+    client = {"id": "client", "label": "Client", "href": url_for("listen.show", key=server.key)}
+    return [*found, other, client]
+
+
+def download(octets: bytes, name: str) -> Response:
+    # Never a type the browser would show: these bytes are a stranger's, on our origin.
+    answer = Response(octets, mimetype="application/octet-stream")
+    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
+    return answer
