@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 
-.PHONY: run test check format bench soak clean
+.PHONY: run test check format bench soak otlp clean
 
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
@@ -43,6 +43,9 @@ $(TESTABLE): pyproject.toml hatch_build.py | $(VENV)/bin/pip
 
 clean:
 	rm -rf $(VENV) static/vendor build dist
+
+otlp: $(TESTABLE)
+	$(BIN)/python -m benchmarks.receiver
 
 soak: $(TESTABLE)
 	$(BIN)/python -m benchmarks.soak

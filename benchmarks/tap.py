@@ -36,27 +36,56 @@ CALL = {"name": "echo", "arguments": {"text": "hello", "n": 1}}
 
 
 def tap() -> list[Row]:
-    """Three rows: a small call on stdio, a 3.2 MB list on stdio, a small call over HTTP."""
-    with scratch() as folder:
+    """A small call on stdio, the same while a console is told of it, a 3.2 MB list on stdio, a small call over HTTP."""
+    with scratch() as folder, console(folder / "loupe"):
         echo = ServerSpec("echo", argv=(sys.executable, "-c", ECHO), cwd=str(ROOT), era="handshake")
         return [
             _stdio("tap, small call", folder, echo, "tools/call", CALL, CALLS, ceiling=MOST_MS),
+            _stdio(
+                "tap, small call, console running",
+                folder,
+                echo,
+                "tools/call",
+                CALL,
+                CALLS,
+                ceiling=MOST_MS,
+                live=folder / "loupe",
+            ),
             _stdio("tap, 3.2 MB list", folder, replay_spec(folder), "tools/list", {}, 1),
             _http("tap, HTTP call", folder),
         ]
 
 
-def tapped(folder: Path, *words: str) -> tuple[str, ...]:
+@contextmanager
+def console(data: Path) -> Iterator[None]:
+    """A console on this data folder, for the taps that tell one."""
+    words = ("serve", "--json", "--no-open", "--port", "0", "--data-dir", str(data))
+    with subprocess.Popen(
+        [sys.executable, "-m", "inspector", *words], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as child:
+        assert child.stdout is not None
+        try:
+            json.loads(child.stdout.readline())
+            yield
+        finally:
+            child.terminate()
+            child.wait(READY_S)
+
+
+def tapped(folder: Path, *words: str, live: Path | None = None) -> tuple[str, ...]:
     number = len(list(folder.iterdir()))
     trace = folder / f"{number}.mcptrace.jsonl"
-    return (sys.executable, "-m", "inspector", "tap", "--quiet", "--record", str(trace), *words)
+    told = ("--no-live",) if live is None else ("--data-dir", str(live))
+    return (sys.executable, "-m", "inspector", "tap", "--quiet", *told, "--record", str(trace), *words)
 
 
 def _stdio(
     name: str, folder: Path, spec: ServerSpec, method: str, params: dict[str, object], calls: int,
-    *, ceiling: float | None = None,
+    *, ceiling: float | None = None, live: Path | None = None,
 ) -> Row:  # fmt: skip
-    through = ServerSpec(spec.name, argv=tapped(folder, "--", *spec.argv), cwd=spec.cwd, era=spec.era)
+    through = ServerSpec(
+        spec.name, argv=tapped(folder, "--", *spec.argv, live=live), cwd=spec.cwd, era=spec.era
+    )
     with bare_pipe(spec) as direct, bare_pipe(through) as there:
         return _row(
             name, lambda: ask(there, method, params), lambda: ask(direct, method, params), calls, ceiling
