@@ -104,9 +104,7 @@ def recorded(folder: Path) -> Counter[str]:
 
     with Store(folder / "loupe" / "loupe.db") as store:
         rows = [
-            row
-            for row in store.whole(store.sessions()[0].id, 2**62)
-            if row.kind in ("request", "notification")
+            row for row in store.events(store.sessions()[0].id) if row.kind in ("request", "notification")
         ]
     found: Counter[str] = Counter()
     for row in rows:

@@ -265,7 +265,7 @@ class Console:
 
     def secrets(self) -> Iterator[str]:
         """Values that servers were given, by us or through a tap, and that no export may hold."""
-        yield from passed_to(self.servers_file.all().values())
+        yield from passed_to(self.servers_file.all().values(), self.tokens)
         yield from self.taps.known()
 
     def store(self) -> Store:

@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from inspector.console.exporting import Format, Work, format_of, searched, written
-from inspector.console.redacting import passed_to
 from inspector.console.worker import Worker
 from inspector.errors import Cancelled, FileError, LoupeError, UsageError
-from inspector.settings.spec import ServerSpec
 from inspector.trace.redact import Preview, Rules
 from inspector.trace.redact.rules import OPTIONAL, WHAT
 from inspector.trace.session_file import Range
@@ -100,12 +98,12 @@ class Exports:
         self._plans: OrderedDict[int, Plan] = OrderedDict()
         self._lock = threading.RLock()
 
-    def plan(self, session: int, specs: Callable[[], Iterable[ServerSpec]]) -> Plan:
-        """The plan of a session; new ones know what we passed to these servers."""
+    def plan(self, session: int, secrets: Callable[[], Iterable[str]]) -> Plan:
+        """The plan of a session; new ones know these values, which were passed to servers."""
         with self._lock:
             found = self._plans.pop(session, None)
             if found is None:
-                found = Plan(session, Rules.default(passed_to(specs())))
+                found = Plan(session, Rules.default(secrets()))
             self._plans[session] = found
             while len(self._plans) > KEPT:
                 self._drop(self._plans.popitem(last=False)[1])

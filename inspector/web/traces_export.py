@@ -11,7 +11,6 @@ from werkzeug.wrappers import Response as AnyResponse
 from inspector.console.exporting import FORMATS
 from inspector.console.exports import Plan
 from inspector.errors import Cancelled, LoupeError, UsageError
-from inspector.settings.spec import ServerSpec
 from inspector.trace.session_file import Range
 from inspector.trace.store import MAX_SEQ, Session
 from inspector.web.frame import console, shell, store
@@ -28,13 +27,8 @@ def recording_of(session: int) -> Session:
 
 
 def plan_of(session: int) -> Plan:
-    """The plan, which knows what we passed to the servers of this recording."""
-
-    def specs() -> list[ServerSpec]:
-        keys = {each.server_key for each in store().connections(session)}
-        return [server.spec for server in console().servers() if server.key in keys]
-
-    return console().exports.plan(session, specs)
+    """The plan, which knows what was passed to servers: by us, or past a tap."""
+    return console().exports.plan(session, console().secrets)
 
 
 @exports.get("/traces/<int:session>/export")

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from inspector.cli.serve import ask_for_link
+from inspector.console.console import Console as InProcess
 from inspector.settings.paths import ConsoleState, Paths, read_console
 from inspector.trace.file_reader import read_trace
 from inspector.trace.rows import Row, rfc3339
@@ -60,7 +61,7 @@ class Console:
         """Everything in its recording, with the whole of raw."""
         with Store(Paths.locate(self.data).database) as store:
             session = store.sessions()[0].id
-            return list(store.whole(session, 2**62))
+            return list(store.events(session))
 
     def wait(self, enough: Callable[[list[Row]], bool]) -> list[Row]:
         deadline = time.monotonic() + BOUND
@@ -255,6 +256,13 @@ def test_only_this_users_programs_may_tell_and_only_what_a_tap_records(console: 
     assert post(console, whole) == 200
     (row,) = console.wait(lambda rows: len(rows) > before)[before:]
     assert (row.raw_head, rfc3339(row.at_us)) == (b"x", event["at"])
+
+
+def test_what_the_tapped_server_was_given_is_known_to_exports_and_shown_nowhere(tmp_path: Path) -> None:
+    with InProcess(Paths.locate(tmp_path / "loupe")) as console:
+        console.taps.take(json.dumps({"tap": "x", "name": "n", "known": [SECRET, 3]}).encode(), [])
+        assert list(console.secrets()) == [SECRET]
+        assert SECRET not in repr(console.taps.all())
 
 
 def test_the_console_may_be_killed_and_started_again_while_a_tap_runs(tmp_path: Path) -> None:
