@@ -18,6 +18,7 @@ SUBCOMMANDS = {
     "import": ("inspector.cli.trace_import", "import_file"),
     "diff": ("inspector.cli.trace_diff", "diff"),
     "replay": ("inspector.cli.trace_replay", "replay"),
+    "export": ("inspector.cli.trace_export", "export"),
     "har": ("inspector.cli.trace_export", "har"),
     "otlp": ("inspector.cli.trace_export", "otlp"),
     "html": ("inspector.cli.trace_export", "html"),

@@ -1,12 +1,15 @@
-"""`mcp-loupe trace har|otlp|html`: a trace in the formats other programs read, without its secrets."""
+"""`mcp-loupe trace export|har|otlp|html`: a trace, or a recording, in formats others read, without its secrets."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -14,18 +17,19 @@ from inspector.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from inspector.trace.exporting import Source
+    from inspector.trace.redact import Rules
 
 F = TypeVar("F", bound=Callable[..., Any])
+SUFFIXES: Final = {
+    "gz": ".gz", "html": ".html", "har": ".har", "otlp": ".otlp.json", "trace": ".jsonl",
+}  # fmt: skip
+KINDS: Final = ("trace", "gz", "html", "har", "otlp")
 
 
-def export_options(command: F) -> F:
-    """What every export takes: the trace, where to, and what to hide."""
+def redaction_options(command: F) -> F:
+    """What to hide."""
     for option in reversed(
         [
-            click.argument("file", type=click.Path(path_type=Path)),
-            click.option(
-                "-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="The new file (stdout)."
-            ),
             click.option("--no-redact", is_flag=True, help="Leave secrets as they are."),
             click.option(
                 "--key", "keys", multiple=True, metavar="NAME", help="Hide the values of this key too."
@@ -40,6 +44,14 @@ def export_options(command: F) -> F:
     ):
         command = option(command)
     return command
+
+
+def export_options(command: F) -> F:
+    """What each format takes: the trace, where to, and what to hide."""
+    out = click.option(
+        "-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="The new file (stdout)."
+    )
+    return click.argument("file", type=click.Path(path_type=Path))(out(redaction_options(command)))
 
 
 @click.command("har")
@@ -77,15 +89,22 @@ def html(file: Path, out: Path | None, most: int | None, **options: Any) -> None
     write(make(source(file, **options), version=__version__, most=most or EVENTS_MOST), out)
 
 
-def source(file: Path, no_redact: bool, **own: Any) -> Source:
-    """The trace as an export reads it. Raises FileError, and UsageError for a rule that cannot be."""
-    from inspector.console.redacting import redactor_for
-    from inspector.trace.exporting import of_file
-    from inspector.trace.redact import Redactor, Rules
+def rules_of(known: Iterable[str], no_redact: bool, **own: Any) -> Rules | None:
+    """What is hidden, None for nothing. Raises UsageError for a rule that cannot be."""
+    from inspector.trace.redact import Rules
 
     if no_redact and any(own.values()):
         raise UsageError("--no-redact leaves nothing to hide", "Leave it out, or leave the other rules out")
-    rules = None if no_redact else Rules.default(**own)
+    return None if no_redact else Rules.default(known, **own)
+
+
+def source(file: Path, **options: Any) -> Source:
+    """The trace as an export reads it. Raises FileError, and UsageError as `rules_of`."""
+    from inspector.console.redacting import redactor_for
+    from inspector.trace.exporting import of_file
+    from inspector.trace.redact import Redactor
+
+    rules = rules_of((), **options)
 
     def make(*, before: dict[str, Any] | None, first: int) -> Redactor:
         return redactor_for(rules=rules, before=before, first=first)
@@ -113,3 +132,63 @@ def write(content: Iterator[bytes], out: Path | None) -> None:
         ) from None
     finally:
         beside.unlink(missing_ok=True)
+
+
+@click.command("export")
+@click.argument("recording", metavar="RECORDING|FILE")
+@click.option("-o", "out", type=click.Path(path_type=Path), metavar="OUT", help="The new file (stdout).")
+@click.option("--format", "kind", type=click.Choice(KINDS), help="By the name of OUT when it is left out.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where Loupe keeps its files.")
+@redaction_options
+def export(recording: str, out: Path | None, kind: str | None, data_dir: Path | None, **options: Any) -> None:
+    """Write a recording of the console's (its number), or a file, as a trace or in another format."""
+    kind = kind or next(
+        (kind for kind, suffix in SUFFIXES.items() if out and out.name.endswith(suffix)), "trace"
+    )
+    try:
+        with tempfile.TemporaryDirectory(dir=out.parent if out else None, prefix=".loupe-") as folder:
+            made = Path(folder, f"export{SUFFIXES[kind]}")
+            if recording.isdecimal() and not Path(recording).exists():
+                _of_recording(int(recording), made, kind, data_dir, **options)
+            else:
+                _of_file(Path(recording), made, kind, **options)
+            if out is not None:
+                made.replace(out)
+            else:
+                with made.open("rb") as file:
+                    shutil.copyfileobj(file, sys.stdout.buffer)
+    except OSError as problem:
+        raise FileError(
+            f"{out} cannot be written: {problem.strerror or problem}.",
+            "Check the folder and its permissions.",
+        ) from None
+
+
+def _of_recording(number: int, made: Path, kind: str, data_dir: Path | None, **options: Any) -> None:
+    """From the database, by the very work of the Traces screen; it knows what was passed to the servers."""
+    from inspector.console.exporting import Work, searched, written
+    from inspector.console.redacting import passed_to
+    from inspector.settings.paths import Paths
+    from inspector.settings.servers import ServerList
+    from inspector.settings.tokens import TokenStore
+    from inspector.trace.session_file import Range
+
+    paths = Paths.locate(data_dir)
+    servers = ServerList(paths.servers).all().values() if paths.servers.exists() else ()
+    rules = rules_of(passed_to(servers, TokenStore(paths.tokens)), **options)
+    work = Work(number, Range(), rules, made.with_name("told"))
+    if rules is not None:
+        work = replace(work, learned=searched(paths.database, work).learned)
+    written(paths.database, work, kind, made)
+
+
+def _of_file(file: Path, made: Path, kind: str, **options: Any) -> None:
+    from inspector import __version__
+    from inspector.console.exporting import format_of
+    from inspector.trace.rewriting import rewrite
+
+    found, pieces = source(file, **options), format_of(kind).pieces
+    if pieces is not None:
+        write(pieces(found, version=__version__), made)
+    else:
+        rewrite(file, made, found.redactor())

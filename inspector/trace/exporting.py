@@ -72,12 +72,19 @@ class Source:
 
     def events(self) -> Iterator[Fields]:
         """The events as they may leave this machine."""
+        redactor = self.redactor()
+        if redactor is None:
+            return self._walk(Survey())
+        return (redactor.apply(event) for event in self._walk(Survey()))
+
+    def redactor(self) -> Redactor | None:
+        """A redactor for one more walk, which knows what the first one learned."""
         self.survey()
         if self._make is None:
-            return self._walk(Survey())
-        redactor = self._redactor()
-        redactor.learn(self._learned)
-        return (redactor.apply(event) for event in self._walk(Survey()))
+            return None
+        found = self._redactor()
+        found.learn(self._learned)
+        return found
 
     def _redactor(self) -> Redactor:
         assert self._make is not None

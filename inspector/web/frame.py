@@ -266,14 +266,11 @@ def streaming_facts() -> list[Fact]:
         return []
     health = exporter.health()
     lost = health.dropped + health.unseen
-    more = [f"{health.waiting:,} waiting"] if health.waiting else []
-    more += [f"{lost:,} dropped"] if lost else []
+    more = [f"{health.sent:,} sent"] if lost else []
+    more += [f"{health.waiting:,} waiting"] if health.waiting else []
     more += [health.error] if health.error else []
-    return [
-        Fact(
-            f"OTLP {health.sent:,} spans", dim=" · ".join(more), sev="warn" if lost or health.error else "ok"
-        )
-    ]
+    text = f"OTLP {lost:,} dropped" if lost else f"OTLP {health.sent:,} spans"
+    return [Fact(text, dim=" · ".join(more), sev="warn" if lost or health.error else "ok")]
 
 
 def recorder_fact() -> Fact:

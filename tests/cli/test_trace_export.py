@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -51,3 +52,29 @@ def test_a_damaged_trace_leaves_the_file_that_was_there(tmp_path: Path) -> None:
     assert "is not JSON" in ran.err
     assert out.read_text() == "before"
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["bad.jsonl", "out.html"]
+
+
+def test_a_recording_of_the_console_is_exported_by_its_number_in_every_format(tmp_path: Path) -> None:
+    sqlite = ROOT / "traces" / "sqlite-crash.mcptrace.jsonl"
+    number = str(loupe(tmp_path, "trace", "import", str(sqlite), "--json").json["recording"])
+    out = tmp_path / "again.mcptrace.jsonl.gz"
+    ran = loupe(tmp_path, "trace", "export", number, "-o", str(out), "--text", "sqlite")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    shown = loupe(tmp_path, "trace", "show", str(out), "--json").json
+    before = loupe(tmp_path, "trace", "show", str(sqlite), "--json").json
+    assert shown["counts"] == before["counts"]
+    assert shown["redaction_counts"]["T1"] > 0
+    assert b"sqlite" not in gzip.decompress(out.read_bytes()).split(b"\n", 1)[1]
+    page = loupe(tmp_path, "trace", "export", number, "--format", "html").out
+    assert page.startswith("<!doctype html>")
+    assert loupe(tmp_path, "trace", "export", "99", "-o", str(out)).code == 2
+    assert shown == loupe(tmp_path, "trace", "show", str(out), "--json").json  # what was there stays
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.mcptrace.jsonl.gz", "loupe"]
+
+
+def test_a_file_is_exported_as_a_trace_again(tmp_path: Path) -> None:
+    ran = loupe(tmp_path, "trace", "export", str(GIT), "--no-redact")
+    assert ran.out == GIT.read_text()
+    out = tmp_path / "git.har"
+    assert loupe(tmp_path, "trace", "export", str(GIT), "-o", str(out)).code == 0
+    assert json.loads(out.read_text())["log"]["entries"] == []
