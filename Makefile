@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 
-.PHONY: run test check format bench soak otlp clean
+.PHONY: run test check format bench soak otlp stand-in-clients clean
 
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
@@ -49,3 +49,8 @@ otlp: $(TESTABLE)
 
 soak: $(TESTABLE)
 	$(BIN)/python -m benchmarks.soak
+
+# Needs npm: brings the official Inspector's CLI, then lets it and the SDK's client talk to a stand-in.
+stand-in-clients: $(TESTABLE)
+	tests/inspector_cli.sh
+	$(BIN)/pytest -q tests/replay/test_stand_in_clients.py

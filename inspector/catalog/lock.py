@@ -17,6 +17,7 @@ from inspector.catalog.jsontext import utf8
 from inspector.catalog.measure import measure_item
 from inspector.catalog.snapshot import ABSENT, Item, read_pages
 from inspector.errors import FileError
+from inspector.settings.files import read_bytes
 
 SCHEMA: Final = "mcp-loupe/lock/1"
 _FAMILY: Final = "mcp-loupe/lock/"
@@ -78,13 +79,7 @@ def _without_created(content: bytes) -> list[bytes]:
 
 def read_lock(path: Path) -> dict[str, Any]:
     """The lock in a file. Raises FileError when it is none, is newer, or was edited so that a hash does not fit."""
-    try:
-        content = path.read_bytes()
-    except OSError as problem:
-        raise FileError(
-            f"{path} cannot be read: {problem.strerror or problem}.", "Check the path."
-        ) from problem
-    return parse_lock(content, str(path))
+    return parse_lock(read_bytes(path), str(path))
 
 
 def is_lock(content: bytes) -> bool:

@@ -21,8 +21,8 @@ SHOWN_CHARS = 100
 
 
 @click.command("diff")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
 @click.option(
     "--ignore", multiple=True, metavar="PATH",
     help="A part that does not count, such as /params/arguments/now or /result/content/*/text.",
@@ -30,13 +30,23 @@ SHOWN_CHARS = 100
 @click.option("--strict", is_flag=True, help="Ids (UUIDs), times, cursors and _meta count too.")
 @click.option("--exit-code", is_flag=True, help="Leave with 1 when anything differs.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
-def diff(a: Path, b: Path, ignore: tuple[str, ...], strict: bool, exit_code: bool, as_json: bool) -> int:
-    """Compare two traces: which questions both hold, and how the answers differ."""
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where Loupe keeps its files.")
+def diff(
+    a: str,
+    b: str,
+    ignore: tuple[str, ...],
+    strict: bool,
+    exit_code: bool,
+    as_json: bool,
+    data_dir: Path | None,
+) -> int:
+    """Compare two traces, or recorded sessions (session:N): which questions both hold, how the answers differ."""
     from inspector.replay.compare import ignoring
     from inspector.replay.diff import diff as compare_traces
-    from inspector.replay.exchanges import read_recording
+    from inspector.replay.sessions import recording_named
 
-    found = compare_traces(read_recording(a), read_recording(b), ignoring(ignore, strict=strict))
+    one, other = (recording_named(name, data_dir) for name in (a, b))
+    found = compare_traces(one, other, ignoring(ignore, strict=strict))
     if as_json:
         print_document(found.as_json())
     else:

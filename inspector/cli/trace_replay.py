@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +17,7 @@ COLOURS = {"changed": "33", "failed": "31", "refused": "35"}
 
 
 @click.command("replay", cls=TargetCommand)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|session:N")
 @click.argument("words", nargs=-1, metavar="[TARGET]")
 @click.option(
     "--only", multiple=True, type=int, metavar="SEQ", help="Only the request (or answer) with this seq."
@@ -34,7 +33,7 @@ COLOURS = {"changed": "33", "failed": "31", "refused": "35"}
 @click.option("--exit-code", is_flag=True, help="Leave with 1 unless every answer is the same.")
 @target_options
 def replay(
-    file: Path,
+    file: str,
     words: tuple[str, ...],
     only: tuple[int, ...],
     yes: bool,
@@ -45,15 +44,17 @@ def replay(
 ) -> int:
     """Send recorded requests again and compare the answers."""
     from inspector.replay.compare import ignoring
-    from inspector.replay.exchanges import read_recording
     from inspector.replay.player import Player, document_of, pick
+    from inspector.replay.sessions import recording_named
 
-    recording = read_recording(file)
+    recording = recording_named(file, options["data_dir"])
     exchanges, rules = pick(recording, only), ignoring(ignore, strict=strict)
     spec = spec_of(words, options)
     played = []
     with connected(spec, options) as connection:
-        player = Player(connection, rules, source=file.name, confirmed=yes, timeout=options["timeout"])
+        player = Player(
+            connection, rules, source=recording.path.name, confirmed=yes, timeout=options["timeout"]
+        )
         for one in player.play(exchanges):
             played.append(one)
             if not options["as_json"]:
@@ -79,6 +80,6 @@ def show(one: Played) -> None:
     )
     say(f"{one.verdict:<8} {printable(what)}{took}", colour=coloured(COLOURS.get(one.verdict)))
     if one.why:
-        say(f"    {printable(one.why)}")
+        say(f"    {printable(one.why)}{f'. {printable(one.remedy)}' if one.remedy else ''}")
     for text in change_lines(one.comparison):
         say(f"    {text}")

@@ -10,7 +10,7 @@ from inspector.cli.terminal import printable, warn
 
 
 @click.command("stand-in")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", metavar="FILE|session:N")
 @click.option(
     "--http", "port", type=int, metavar="PORT", help="Serve streamable HTTP on 127.0.0.1; 0: any free port."
 )
@@ -20,17 +20,23 @@ from inspector.cli.terminal import printable, warn
 )  # fmt: skip
 @click.option("--timing", is_flag=True, help="Answer as slowly as the recorded server did.")
 @click.option("--connection", type=int, metavar="N", help="Which connection of the trace to play.")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where Loupe keeps its files.")
 def stand_in(
-    file: Path, port: int | None, ignore: tuple[str, ...], timing: bool, connection: int | None
+    file: str,
+    port: int | None,
+    ignore: tuple[str, ...],
+    timing: bool,
+    connection: int | None,
+    data_dir: Path | None,
 ) -> int:
     """Serve a recorded trace as an MCP server, on stdio or HTTP."""
     from inspector.replay.compare import PLAYED, Ignore
-    from inspector.replay.exchanges import read_recording
+    from inspector.replay.sessions import recording_named
     from inspector.replay.stand_in import StandIn
     from inspector.replay.stand_in_http import serve_http
     from inspector.replay.stand_in_stdio import serve_stdio
 
-    recording = read_recording(file)
+    recording = recording_named(file, data_dir)
     for problem in (recording.problem, "The trace is incomplete." if recording.incomplete else None):
         if problem is not None:
             warn(f"{file}: {printable(problem)}")

@@ -101,26 +101,26 @@ def percentile(ordered: list[float], percent: int) -> float:
     return ordered[max(rank, 1) - 1]
 
 
-def read_arguments(text: str) -> RawJson:
-    """The arguments a person typed, compact but with every lexeme unchanged. Raises UsageError."""
+def read_arguments(text: str, what: str = "arguments") -> RawJson:
+    """The object a person typed, compact but with every lexeme unchanged. Raises UsageError, calling it `what`."""
     if not text.strip():
         return RawJson("{}")
     try:
         value = json.loads(text, parse_constant=_refuse)
     except RecursionError:
-        raise UsageError("The arguments are nested too deeply", "Flatten them") from None
+        raise UsageError(f"The {what} are nested too deeply", "Flatten them") from None
     except json.JSONDecodeError as problem:
         where = f"line {problem.lineno}, column {problem.colno}"
         raise UsageError(
-            f"The arguments are not JSON: {problem.msg} at {where}",
+            f"The {what} are not JSON: {problem.msg} at {where}",
             'Write an object such as {"name": "value"}',
         ) from None
     except ValueError as problem:
-        raise UsageError(f"The arguments are not JSON: {problem}", "Use numbers that JSON has") from None
+        raise UsageError(f"The {what} are not JSON: {problem}", "Use numbers that JSON has") from None
     if not isinstance(value, dict):
         kind = "an array" if isinstance(value, list) else f"{json.dumps(value)[:40]}"
         raise UsageError(
-            f"The arguments are {kind}, not a JSON object", 'Write an object such as {"name": "value"}'
+            f"The {what} are {kind}, not a JSON object", 'Write an object such as {"name": "value"}'
         )
     try:
         compact = jsontext.compact(text)

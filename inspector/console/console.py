@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -21,12 +21,14 @@ from inspector.console.exports import Exports
 from inspector.console.recorded import recorded_server, recorded_servers
 from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to
+from inspector.console.replays import Replays
 from inspector.console.signing import SignIns
 from inspector.console.streaming import Otlp, exporter
 from inspector.console.subscriptions import Subscriptions
 from inspector.console.tapped import Taps
 from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError, UsageError
+from inspector.replay.check import Tool
 from inspector.settings.answers import Answers
 from inspector.settings.paths import Paths
 from inspector.settings.rules_off import RulesOff
@@ -44,6 +46,8 @@ from inspector.wire.extras import Extras
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """Recorder backlog at which the readers pause, so that a flood fills the pipe and not our memory."""
+
+FLUSH_S = 10.0
 
 NEVER, RECORDED = "never", "recorded"
 
@@ -121,6 +125,14 @@ class Console:
             self.subscriptions = Subscriptions()
             self.calls = Calls(self.checker, self.asking)
             stack.callback(self.close_all)
+            self.replays = Replays(
+                self.opened,
+                self.tools,
+                self.store,
+                self.recorder.session,
+                lambda: self.recorder.flush(FLUSH_S),
+            )
+            stack.callback(self.replays.close)
             self._stack = stack.pop_all()
         return self
 
@@ -222,6 +234,22 @@ class Console:
             raise ConnectionLost(why, "Connect it on the Servers screen")
         return server.connection
 
+    @contextmanager
+    def opened(self, key: str, era: str = "") -> Iterator[Connection]:
+        """The open connection of a server; with another era, one beside it for as long as it is used."""
+        connection = self.connection(key)
+        if not era or (connection.peer is not None and connection.peer.era == era):
+            yield connection
+            return
+        # Of the spec that runs, not of the file: what was not shown must not start.
+        spec = replace(connection.spec, era=era)
+        own = Connection(spec, self.journal, self.portal, self.children, server_key=key)
+        try:
+            own.open()
+            yield own
+        finally:
+            own.close()
+
     def close_all(self) -> None:
         """End every connection, at the same time, each within its own bound."""
         with self._lock:
@@ -267,6 +295,11 @@ class Console:
         """Values that servers were given, by us or through a tap, and that no export may hold."""
         yield from passed_to(self.servers_file.all().values(), self.tokens)
         yield from self.taps.known()
+
+    def tools(self, key: str) -> Tool | None:
+        """How to find a tool of a server by name; None when its tools were not listed."""
+        catalog = self.catalogs.known(key, "tools")
+        return None if catalog is None else catalog.definition
 
     def store(self) -> Store:
         """A reader for the calling thread; close it when done."""

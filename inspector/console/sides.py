@@ -10,6 +10,7 @@ from inspector.catalog import lock
 from inspector.catalog.difference.side import LINES, TRACE, Side, side_of
 from inspector.catalog.listed_files import TracedWalk, snapshot_of_lines, walks_of_trace
 from inspector.errors import FileError
+from inspector.settings.files import read_bytes
 from inspector.trace.file_reader import read_trace
 
 _GZIP: Final = b"\x1f\x8b"
@@ -20,12 +21,7 @@ def read_file(path: Path) -> list[Side]:
     connections. Raises FileError."""
     if path.suffix == ".gz":
         return _sides_of_walks(*_walks(path), path.name)
-    try:
-        content = path.read_bytes()
-    except OSError as problem:
-        raise FileError(
-            f"{path} cannot be read: {problem.strerror or problem}.", "Check the path."
-        ) from problem
+    content = read_bytes(path)
     if _is_trace(content):
         return _sides_of_walks(*_walks(path), path.name)
     return [_side(content, str(path), path.name)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,10 @@ class Recorded:
 
 @dataclass(slots=True)
 class Exchange:
-    """A client's request, the answer (None when none was recorded), and the notifications that came with it."""
+    """A client's request, the answer (None when none was recorded), and the notifications that came with it.
+
+    edited: its params are no longer those recorded.
+    """
 
     c: int
     method: str
@@ -49,6 +52,7 @@ class Exchange:
     answer: Recorded | None = None
     ms: float | None = None
     between: list[Recorded] = field(default_factory=list)
+    edited: bool = False
 
     @property
     def name(self) -> str:
@@ -78,7 +82,10 @@ class Exchange:
 
 @dataclass(slots=True)
 class Recording:
-    """A trace file as exchanges, in the order of their requests. connections: the last facts of each number."""
+    """A trace file, or a recorded session, as exchanges in the order of their requests.
+
+    path: the file, or `session:N`. connections: the last facts of each number.
+    """
 
     path: Path
     header: dict[str, Any]
@@ -96,7 +103,7 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """Read the file whole. Raises FileError when it is no trace, is damaged, or holds no request of a client."""
-    gathering = _Gathering()
+    gathering = Gathering()
     with read_trace(path) as trace:
         for fields in trace:
             gathering.take(fields)
@@ -110,7 +117,7 @@ def read_recording(path: Path) -> Recording:
     return found
 
 
-class _Gathering:
+class Gathering:
     """Takes the events in order and puts them together."""
 
     def __init__(self) -> None:
@@ -179,6 +186,8 @@ class _Gathering:
 
 def _raw(fields: dict[str, Any]) -> bytes:
     text = fields.get("raw")
+    if isinstance(text, bytes):
+        return text
     if not isinstance(text, str):
         return b""
     if fields.get("enc") == "base64":
@@ -187,6 +196,15 @@ def _raw(fields: dict[str, Any]) -> bytes:
         except (binascii.Error, ValueError):
             return b""
     return jsontext.utf8(text)
+
+
+def with_params(exchange: Exchange, params: str) -> Exchange:
+    """The same request with other params: JSON text of an object, whose every lexeme is kept."""
+    method = jsontext.compact_value(exchange.method)
+    raw = jsontext.utf8(f'{{"jsonrpc":"2.0","id":0,"method":{method},"params":{params}}}')
+    value, _why = frames.parse(raw)
+    asked = replace(exchange.request, raw=raw, size=len(raw), cut=False, value=value)
+    return replace(exchange, request=asked, params=value.get("params"), edited=True)
 
 
 def chosen(exchanges: Iterable[Exchange], only: Iterable[int]) -> list[Exchange]:

@@ -3,49 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from inspector.catalog import jsontext
 from inspector.errors import BadReply, LoupeError, PeerError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
+from inspector.replay.check import CALL, PLAYABLE, Refusal, Target, Tool, object_of, refusal, sent_params
 from inspector.replay.compare import Comparison, Ignore, compare
 from inspector.replay.diff import comparison_json, outcome
-from inspector.replay.exchanges import LISTEN, REDACTED, Exchange, Recording, chosen
-from inspector.replay.splice import member
-from inspector.wire.connection import Connection
+from inspector.replay.exchanges import Exchange, Recording, chosen
+from inspector.wire.connection import GRACE_S, Connection
+from inspector.wire.dispatcher import Reply
 from inspector.wire.http import HttpTransport
 from inspector.wire.link import RawJson
 from inspector.wire.listing import walk_whole
 
 CAUSE: Final = "replay"
-CALL: Final = "tools/call"
-PLAYABLE: Final = (
-    "tools/list", "prompts/list", "resources/list", "resources/templates/list", CALL, "resources/read", "prompts/get",
-    "completion/complete",
-)  # fmt: skip
-"""What a replay takes unless it is told: questions. The rest opens, keeps or ends a connection."""
-OPENING: Final = ("initialize", "server/discover", "ping", LISTEN)
-MODERN_PARAMS: Final = ("inputResponses", "requestState")
-_TRANSIENT: Final = ("progressToken", "traceparent", "tracestate", "baggage")
-
-SAME, CHANGED, FAILED, REFUSED = "same", "changed", "failed", "refused"
+SAME, CHANGED, FAILED, REFUSED, CANCELLED = "same", "changed", "failed", "refused", "cancelled"
 
 
 @dataclass(slots=True)
 class Played:
-    """What became of one exchange. verdict: same, changed, failed (no answer came) or refused (not sent: `why`).
+    """What became of one exchange. verdict: same, changed, failed (no answer came), refused (not sent: `why` and
+    `remedy`) or cancelled.
 
-    answer: the new one without its envelope, `{"result": …}` or `{"error": …}`. seqs are the new trace's.
+    answer: the new one without its envelope, `{"result": …}` or `{"error": …}`; size: its bytes, where known.
+    seqs are the new trace's.
     """
 
     exchange: Exchange
     verdict: str
     why: str = ""
+    remedy: str = ""
     answer: dict[str, Any] = field(default_factory=dict)
     comparison: Comparison = field(default_factory=Comparison)
     ms: float | None = None
+    size: int | None = None
     request_seq: int | None = None
     reply_seq: int | None = None
 
@@ -56,6 +52,8 @@ class Played:
         }  # fmt: skip
         if self.why:
             found["why"] = self.why
+        if self.remedy:
+            found["remedy"] = self.remedy
         found["old"] = {"outcome": outcome(one), **one.members}
         if one.ms is not None:
             found["old"]["ms"] = one.ms
@@ -76,10 +74,10 @@ def pick(recording: Recording, only: Iterable[int] = ()) -> list[Exchange]:
 
 
 class Player:
-    """Sends exchanges over an open connection, one after the other.
+    """Sends exchanges over an open connection, one after the other; `cancel` ends it from another thread.
 
     source: what the trace is called. confirmed: whether what is not read-only may be sent too. timeout: seconds for
-    one answer.
+    one answer. tool: finds a definition of the target's; without it the tools are listed when first wanted.
     """
 
     def __init__(
@@ -90,97 +88,95 @@ class Player:
         source: str,
         confirmed: bool = False,
         timeout: float | None = None,
+        tool: Tool | None = None,
     ) -> None:
         self.connection = connection
         self.source = source
         self.ignore = ignore
         self.confirmed = confirmed
         self.timeout = timeout or connection.spec.timeouts.call
-        self._tools: dict[str, dict[str, Any]] | None = None
+        self.cancelled = False
+        self._waiting: Future[Reply] | None = None
+        self._listed: dict[str, dict[str, Any]] | None = None
         self._cursors: dict[str, str | None] = {}
+        modern = connection.peer is not None and connection.peer.era == eras.MODERN
+        version = connection.peer.protocol_version if connection.peer is not None else "nothing"
+        self.target = Target(modern, version, tool or self._tool)
 
-    @property
-    def modern(self) -> bool:
-        return self.connection.peer is not None and self.connection.peer.era == eras.MODERN
+    def check(self, exchange: Exchange) -> Refusal | None:
+        """Why this exchange is not to be sent now; None when it may be."""
+        found = refusal(exchange, self.target, confirmed=self.confirmed)
+        cursor = object_of(exchange.params).get("cursor")
+        if found is None and isinstance(cursor, str) and self._cursors.get(cursor, "") is None:
+            return Refusal("list", "The target's list ended before this page", "It has nothing to compare")
+        return found
 
-    def check(self, exchange: Exchange) -> str | None:
-        """Why this exchange is not to be sent, in one sentence; None when it may be."""
-        method, params = exchange.method, exchange.params
-        if method in OPENING:
-            return f"{method} opens or keeps a connection; a replay goes over one that is open"
-        if exchange.request.cut:
-            return "The trace holds only the beginning of this request"
-        if any(REDACTED in text for key, text in _members(exchange) if key != "_meta"):
-            return (
-                "Its params hold redacted values, which no server knows: replay it from an unredacted trace"
-            )
-        if not self.modern and (later := [name for name in MODERN_PARAMS if name in _object(params)]):
-            return (
-                f"It carries {later[0]}, which only the modern era has; the target speaks {self._version()}"
-            )
-        if self.modern and method.startswith(("logging/", "resources/subscribe", "resources/unsubscribe")):
-            return f"{method} does not exist in the era the target speaks ({self._version()})"
-        cursor = _object(params).get("cursor")
-        if isinstance(cursor, str) and self._cursors.get(cursor, "") is None:
-            return "The target's list ended before this page"
-        return self._check_call(exchange) if method == CALL else None
-
-    def play(self, exchanges: Iterable[Exchange]) -> Iterator[Played]:
-        """Check, send and judge each in turn."""
+    def play(self, exchanges: Iterable[Exchange], op: str = "") -> Iterator[Played]:
+        """Check, send and judge each in turn. op: written to the frames, `replay-SEQ` when there is none."""
         for one in exchanges:
-            why = self.check(one)
-            yield Played(one, REFUSED, why) if why is not None else self._send(one)
+            if self.cancelled:
+                return
+            found = self.check(one)
+            if found is not None:
+                yield Played(one, REFUSED, found.why, found.remedy)
+            else:
+                yield self._send(one, op or f"replay-{one.request.seq}")
 
-    def _version(self) -> str:
-        return self.connection.peer.protocol_version if self.connection.peer is not None else "nothing"
+    def cancel(self) -> None:
+        """Stop waiting for the answer that is due, tell the server so, and send nothing more."""
+        self.cancelled = True
+        if self._waiting is not None:
+            self._waiting.cancel()
 
-    def _check_call(self, exchange: Exchange) -> str | None:
-        definition = self.tools.get(exchange.name)
-        if definition is None:
-            return f"The target lists no tool {exchange.name}"
-        if not self.confirmed and _object(definition.get("annotations")).get("readOnlyHint") is not True:
-            return (
-                f"{exchange.name} does not say that it is read-only (readOnlyHint): confirm to run it again"
-            )
-        return None
-
-    @property
-    def tools(self) -> dict[str, dict[str, Any]]:
-        """The target's tools by name, listed when they are first wanted; none where it cannot list."""
-        if self._tools is None:
-            self._tools = {}
-            try:
+    def _tool(self, name: str) -> dict[str, Any] | None:
+        """From the target's own list, asked for when it is first wanted; None where it cannot list."""
+        if self._listed is None:
+            self._listed = {}
+            with suppress(
+                LoupeError
+            ):  # the trace has the error, and every call is refused for want of a tool
                 listed = self.connection.run(
                     walk_whole, self.connection, "tools", "housekeeping", timeout=2 * self.timeout
                 )
-            except LoupeError:
-                return self._tools  # the trace has the error, and every call is refused for want of a tool
-            for page in listed.pages:
-                for tool in page.reply.result.get("tools") or []:
-                    if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                        self._tools[tool["name"]] = tool
-        return self._tools
+                tools = [tool for page in listed.pages for tool in page.reply.result.get("tools") or []]
+                self._listed = {
+                    tool["name"]: tool
+                    for tool in tools
+                    if isinstance(tool, dict) and isinstance(tool.get("name"), str)
+                }
+        return self._listed.get(name)
 
-    def _send(self, exchange: Exchange) -> Played:
-        recorded = exchange.request.seq
+    def _ask(self, exchange: Exchange, op: str) -> Reply:
+        self._waiting = self.connection.submit(
+            exchange.method, self._params(exchange), timeout=self.timeout, cause=CAUSE, op=op,
+            headers=self._headers(exchange),
+        )  # fmt: skip
+        if self.cancelled:  # it came between the check and the submit
+            self._waiting.cancel()
+        return self._waiting.result(2 * self.timeout + GRACE_S)
+
+    def _send(self, exchange: Exchange, op: str) -> Played:
         played = Played(exchange, FAILED)
         try:
-            reply = self.connection.ask(
-                exchange.method, self._params(exchange), timeout=self.timeout, cause=CAUSE, op=f"replay-{recorded}",
-                headers=self._headers(exchange),
-            )  # fmt: skip
+            reply = self._ask(exchange, op)
         except PeerError as problem:
             error = {"code": problem.raw_code, "message": problem.text}
             played.answer = {"error": error if problem.data is None else {**error, "data": problem.data}}
-            played.reply_seq = problem.facts.get("seq")
-        except BadReply as problem:
-            played.why = f"What came is no valid answer: {problem.message}"
-            return played
+            played.request_seq, played.reply_seq = (
+                problem.facts.get(name) for name in ("request_seq", "seq")
+            )
         except LoupeError as problem:
-            played.why = problem.message
+            bad = isinstance(problem, BadReply)
+            played.why = f"What came is no valid answer: {problem.message}" if bad else problem.message
+            played.remedy = problem.remedy
+            played.request_seq = problem.facts.get("request_seq")
+            self._link_back(played)
+            return played
+        except CancelledError:
+            played.verdict, played.why = CANCELLED, "Cancelled while its answer was awaited"
             return played
         else:
-            played.answer, played.ms = {"result": reply.result}, reply.ms
+            played.answer, played.ms, played.size = {"result": reply.result}, reply.ms, len(reply.raw)
             played.request_seq, played.reply_seq = reply.request_seq, reply.seq
             self._note_cursor(exchange, reply.result)
         self._link_back(played)
@@ -192,27 +188,29 @@ class Player:
 
     def _link_back(self, played: Played) -> None:
         """In the new trace, at the request: what it is a replay of."""
-        text = f"Replay of event {played.exchange.request.seq} of {self.source}"
-        self.connection.link.emit("note", pair=played.request_seq or played.reply_seq, text=text)
+        edited = ", with other params" if played.exchange.edited else ""
+        text = f"Replay of event {played.exchange.request.seq} of {self.source}{edited}"
+        if at := played.request_seq or played.reply_seq:
+            self.connection.link.emit("note", pair=at, text=text)
 
     def _params(self, exchange: Exchange) -> dict[str, Any]:
         """The recorded params, each member's text exactly as it was; `_meta` without what belongs to the old run."""
         if not isinstance(exchange.params, dict):
             return {}
-        params: dict[str, Any] = {key: RawJson(value) for key, value in _members(exchange) if key != "_meta"}
-        meta = {
-            key: value
-            for key, value in _object(exchange.params.get("_meta")).items()
-            if key not in _TRANSIENT and not key.startswith("io.modelcontextprotocol/")
+        params: dict[str, Any] = {
+            key: {name: RawJson(each) for name, each in text.items()}
+            if isinstance(text, dict)
+            else RawJson(text)
+            for key, text in sent_params(exchange).items()
         }
         cursor = exchange.params.get("cursor")
         if isinstance(cursor, str) and isinstance(self._cursors.get(cursor), str):
             params["cursor"] = self._cursors[cursor]
-        return params | ({"_meta": meta} if meta else {})
+        return params
 
     def _note_cursor(self, exchange: Exchange, result: dict[str, Any]) -> None:
         """A recorded cursor means nothing to another run: the next page is asked with the one that came now."""
-        old = _object(exchange.members.get("result")).get("nextCursor")
+        old = object_of(exchange.members.get("result")).get("nextCursor")
         if isinstance(old, str):
             new = result.get("nextCursor")
             self._cursors[old] = new if isinstance(new, str) else None
@@ -220,21 +218,11 @@ class Player:
     def _headers(self, exchange: Exchange) -> dict[str, str] | None:
         """The `Mcp-Param-*` headers a modern HTTP server wants mirrored from a call's arguments."""
         http = isinstance(self.connection.transport, HttpTransport)
-        if not self.modern or not http or exchange.method != CALL:
+        if not self.target.modern or not http or exchange.method != CALL:
             return None
-        schema = self.tools[exchange.name].get("inputSchema")
-        found, _faults = param_headers(schema, _object(_object(exchange.params).get("arguments")))
+        schema = object_of(self.target.tool(exchange.name)).get("inputSchema")
+        found, _faults = param_headers(schema, object_of(object_of(exchange.params).get("arguments")))
         return dict(found)
-
-
-def _members(exchange: Exchange) -> list[tuple[str, str]]:
-    """The params' members with their exact texts."""
-    text = member(exchange.request.raw, ("params",))
-    return jsontext.members_of(text) if text is not None and isinstance(exchange.params, dict) else []
-
-
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 def document_of(recording: Recording, connection: Connection, played: Iterable[Played]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from inspector.errors import ConfigError, StorageError
+from inspector.errors import ConfigError, FileError, StorageError
 
 LARGEST_CONFIG: Final = 16 * 1024 * 1024
 """Bytes. Client files of a few MB exist (chat histories beside `mcpServers`); above, it is no config file."""
@@ -62,6 +62,15 @@ def read_text(path: Path) -> str:
         raise ConfigError(
             f"{path} is no text that can be read (byte {error.start}).", "Save it as UTF-8."
         ) from None
+
+
+def read_bytes(path: Path) -> bytes:
+    """The whole of a file a person named. Raises FileError."""
+    try:
+        return path.read_bytes()
+    except OSError as problem:
+        text = f"{path} cannot be read: {problem.strerror or problem}."
+        raise FileError(text, "Check the path.") from problem
 
 
 def read_own(path: Path, largest: int) -> bytes | None:

@@ -40,6 +40,8 @@ from inspector.web.frame import close_store
 from inspector.web.guard import Guard
 from inspector.web.listening import blueprint as listen_
 from inspector.web.render import Screen, Shell, install, resource_dir
+from inspector.web.replay import blueprint as replay
+from inspector.web.replay_runs import blueprint as replay_runs
 from inspector.web.servers import blueprint as servers
 from inspector.web.taps import blueprint as taps
 from inspector.web.timeline import blueprint as timeline
@@ -57,6 +59,8 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     client,
     listen_,
     timeline,
+    replay,
+    replay_runs,
     compare,
     taps,
     traces,

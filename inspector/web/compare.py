@@ -187,7 +187,7 @@ def all_sides(picks: dict[str, Pick], found: Compared, query: Query) -> dict[str
     return {letter: known[letter] for letter in LETTERS if letter in known}
 
 
-def running(before: Pick, after: Pick) -> Job:
+def running(before: Pick, after: Pick) -> Job[Compared]:
     """The comparison of two sides, started when it is not known. Raises LoupeError when a side cannot be read."""
     one, two = before.given, after.given
     if one is None or two is None:
@@ -195,7 +195,7 @@ def running(before: Pick, after: Pick) -> Job:
     return comparisons().job((before.stamp, after.stamp), lambda: (one(), two()))
 
 
-def finished(job: Job) -> Difference:
+def finished(job: Job[Compared]) -> Difference:
     found = job.result(REPORT_S)
     if found is None:
         raise TimedOut(f"The comparison was not done within {REPORT_S:.0f} s.", "Ask again in a while.")

@@ -114,7 +114,7 @@ def diff(before: End | None, after: End | None) -> Diff:
     texts = [end.text for end in (before, after) if end is not None]
     largest = max([len(text) for text in texts])
     if largest > LARGEST:
-        return Diff([], f"The definition is too large to lay out ({largest:,} characters).")
+        return Diff([], f"It is too large to lay out ({largest:,} characters).")
     laid = [code_lines(text, MOST_LINES) for text in texts]
     problem = f"Only the first {MOST_LINES:,} lines are shown." if any(code.left_out for code in laid) else ""
     one, *others = [[line.html for line in code.lines] for code in laid]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from inspector.console.worker import Worker
 from inspector.errors import FileError, LoupeError, TimedOut, UsageError
@@ -26,6 +26,7 @@ READ_S: Final = 60.0
 REPORT_S: Final = 120.0
 _LONGEST_NAME: Final = 120
 
+T = TypeVar("T")
 Pair = tuple[str, str]
 
 
@@ -40,13 +41,13 @@ class Uploaded:
 
 
 @dataclass(slots=True)
-class Job:
+class Job(Generic[T]):
     """One comparison in the worker. began_ms: since the epoch, for the clock on the page."""
 
-    future: Future[Compared]
+    future: Future[T]
     began_ms: int
 
-    def result(self, wait_s: float) -> Compared | None:
+    def result(self, wait_s: float) -> T | None:
         """What came out; None while it runs. Raises LoupeError: why nothing can."""
         try:
             return self.future.result(wait_s)
@@ -67,18 +68,18 @@ class Comparisons:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
-        self._jobs: OrderedDict[Pair, Job] = OrderedDict()
+        self._jobs: OrderedDict[Pair, Job[Compared]] = OrderedDict()
         self._files: OrderedDict[str, Uploaded] = OrderedDict()
         self._lock = threading.Lock()
 
-    def known(self, pair: Pair) -> Job | None:
+    def known(self, pair: Pair) -> Job[Compared] | None:
         with self._lock:
             found = self._jobs.get(pair)
             if found is not None:
                 self._jobs.move_to_end(pair)
             return found
 
-    def job(self, pair: Pair, givens: Callable[[], tuple[Given, Given]]) -> Job:
+    def job(self, pair: Pair, givens: Callable[[], tuple[Given, Given]]) -> Job[Compared]:
         """The comparison of a pair, started when there is none. One that failed is not kept."""
         found = self.known(pair)
         if found is not None:

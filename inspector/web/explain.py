@@ -123,7 +123,7 @@ _PLAIN: Final = {
     "catalog": ("A list was read to its end", "Loupe measured it and kept it as a snapshot."),
     "cache": ("Host cache", "What a host's cache would do at this point by the server's hints."),
     "lab": ("A step of the discovery lab", "Simulated or real, as the lab says."),
-    "note": ("A remark", "Written by a person."),
+    "note": ("A remark", "Written by a person, or by Loupe where it sent a recorded request again."),
 }
 
 

@@ -77,6 +77,7 @@ def screens(key: str | None) -> list[Screen]:
         Screen("catalog", "Catalog", catalog, "catalog", 2),
         Screen("call", "Call", call, "call", 3),
         Screen("timeline", "Timeline", url_for("timeline.show", server=key, session=session), "timeline", 4),
+        Screen("replay", "Replay", url_for("replay.index", to=key), "replay", 5),
         Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
         Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
     ]
@@ -199,6 +200,8 @@ def _same_screen(key: str, screen: str) -> str:
         return url_for("calls.show", key=key)
     if screen == "timeline":
         return url_for("timeline.show", server=key)
+    if screen == "replay":
+        return url_for("replay.index", to=key)
     return url_for("servers.show", key=key)
 
 

@@ -42,7 +42,7 @@ KINDS: Final = (
     Kind("cache", "Cache", "cache", ("cache", "catalog")),
     Kind("errors", "Noted errors", "error", ("error",)),
 )
-CAUSES: Final = ("user", "housekeeping", "probe", "handshake", "answer")
+CAUSES: Final = ("user", "housekeeping", "probe", "handshake", "answer", "replay")
 _KEPT: Final = ("server", "kind", "dir", "method", "q", "errors", "cause")
 
 

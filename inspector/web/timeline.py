@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from flask import Blueprint, Response, redirect, render_template, request
+from flask import Blueprint, Response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.errors import UsageError
 from inspector.protocol import codes as error_codes
+from inspector.replay.sessions import is_question
 from inspector.settings.paths import living_consoles
 from inspector.trace.filters import Filter
+from inspector.trace.rows import Row
 from inspector.trace.store import Connection, Opened, Session
 from inspector.web import follow, palette
 from inspector.web import query as queries
@@ -241,7 +244,7 @@ def event(seq: int) -> AnyResponse | str:
 def _opened(query: Query, seq: int | None) -> dict[str, Any]:
     """Context of the pane: `found` is None while nothing is open."""
     if seq is None:
-        names = ("found", "tabs", "previous_error", "next_error", "pair_href", "raw_href", "notes")
+        names = ("found", "tabs", "previous_error", "next_error", "pair_href", "raw_href", "notes", "replay")
         return dict.fromkeys(names)
     reader = store()
     found = detail(console(), reader, query.session, seq, request.args.get("tab", "explain"))
@@ -262,7 +265,22 @@ def _opened(query: Query, seq: int | None) -> dict[str, Any]:
         "pair_href": query.link("/timeline", ("e", found.pair.seq)) if found.pair is not None else "",
         "raw_href": query.link(f"/timeline/event/{seq}/raw"),
         "notes": notes_on(query.session, seq, query.link("/timeline", ("e", seq))),
+        "replay": replay_links(found.stored, found.pair, query.session),
     }
+
+
+def replay_links(row: Row, pair: Row | None, session: int) -> dict[str, str]:
+    """`send`: the Replay screen with the request an event is, or belongs to; `of`, `of_word`: what it is a replay of."""
+    asked = next((each for each in (row, pair) if each is not None and is_question(each)), None)
+    found = {"send": "", "of": "", "of_word": ""}
+    if asked is None:
+        return found
+    found |= {"send": url_for("replay.index", session=session, pick=asked.seq, e=asked.seq)}
+    match = re.fullmatch(r"replay-(\d{1,18})-(\d{1,18})", asked.op or "")
+    if match is not None and any(each.id == int(match[1]) for each in store().sessions()):
+        found["of"] = url_for("timeline.show", session=match[1], e=match[2])
+        found["of_word"] = f"#{match[2]}" + ("" if int(match[1]) == session else f" of recording {match[1]}")
+    return found
 
 
 @blueprint.get("/timeline/event/<int:seq>/raw")

@@ -102,6 +102,8 @@ class Dispatcher:
         finally:
             self.waiting.pop(key, None)
         if waiter.error is not None:
+            if isinstance(waiter.error, BadReply) and waiter.sent is not None:
+                waiter.error.facts.setdefault("request_seq", waiter.sent.seq)
             raise waiter.error
         if waiter.reply is None:
             raise BadReply(

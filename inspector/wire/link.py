@@ -67,12 +67,16 @@ class RawJson(str):
 
 
 def encode_params(params: Mapping[str, Any]) -> str:
-    """Compact JSON of an object whose values may be `RawJson`."""
-    parts = (
-        f"{json.dumps(key, ensure_ascii=False)}:{value if isinstance(value, RawJson) else dumps(value)}"
-        for key, value in params.items()
-    )
+    """Compact JSON of an object whose values, and members of objects in it, may be `RawJson`."""
+    parts = (f"{dumps(key)}:{_spelled(value)}" for key, value in params.items())
     return "{" + ",".join(parts) + "}"
+
+
+def _spelled(value: Any) -> str:
+    if isinstance(value, RawJson):
+        return value
+    exact = isinstance(value, Mapping) and any(isinstance(each, RawJson) for each in value.values())
+    return encode_params(value) if exact else dumps(value)
 
 
 def dumps(value: Any) -> str:

@@ -9,49 +9,18 @@ from typing import Any
 
 import pytest
 from cli_run import loupe
+from written_traces import write_trace
 
+from inspector.console.console import Console
 from inspector.console.direct import direct
-from inspector.protocol import frames
 from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
-from inspector.trace.file import TraceFileWriter
-from inspector.wire.events import Journal
-from inspector.wire.link import Link, Outgoing
 
-SERVER = r"""
-import json, os, sys
-n = 0
-for line in sys.stdin:
-    asked = json.loads(line)
-    if "id" not in asked: continue
-    params = asked.get("params") or {}
-    if asked["method"] == "initialize":
-        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                  "serverInfo": {"name": "s", "version": "1"}}
-    elif asked["method"] == "tools/list":
-        if "cursor" not in params:
-            n += 1
-            look = {"name": "look", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
-            result = {"tools": [look], "nextCursor": f"{VERSION}-{n}"}
-        elif params["cursor"] == f"{VERSION}-{n}":
-            result = {"tools": [{"name": "write", "inputSchema": {"type": "object"}}]}
-        else:
-            result = None
-    elif asked["method"] == "tools/call" and params["name"] == "look" and params["arguments"].get("fail"):
-        sys.exit(3)
-    elif asked["method"] == "tools/call":
-        at = f"2026-01-0{VERSION}T00:00:00Z"
-        text = f"run 0000000{VERSION}-1111-2222-3333-444455556666 at {at}: {params['arguments']}"
-        result = {"content": [{"type": "text", "text": text}], "version": VERSION if params["name"] == "write" else 1}
-    else:
-        result = None
-    answer = {"result": result} if result is not None else {"error": {"code": -32602, "message": f"no {VERSION}"}}
-    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **answer}), flush=True)
-"""
+VERSIONED = Path(__file__).resolve().parents[1] / "servers" / "versioned.py"
 
 
 def server(version: int) -> list[str]:
-    return [sys.executable, "-c", f"VERSION = {version}\n{SERVER}"]
+    return [sys.executable, str(VERSIONED), str(version)]
 
 
 @pytest.fixture(scope="module")
@@ -125,18 +94,8 @@ def test_only_some_are_replayed_and_a_seq_that_is_none_is_named(tmp_path: Path, 
 
 
 def write(path: Path, *crossed: tuple[str, dict[str, Any]]) -> Path:
-    journal = Journal()
-    writer = TraceFileWriter(path, journal, tool_version="0")
-    link = Link(journal, 1)
-    for way, value in crossed:
-        raw = json.dumps({"jsonrpc": "2.0", **value}).encode()
-        if way == "<":
-            link.received(raw)
-        else:
-            frame = frames.classify(raw)
-            link.sent(Outgoing(raw, frame.kind, frame.id, frame.method))
-    writer.close()
-    return path
+    lines = ((way, json.dumps({"jsonrpc": "2.0", **value}).encode()) for way, value in crossed)
+    return write_trace(path, *lines)
 
 
 def called(id_: int, name: str, **arguments: Any) -> tuple[str, dict[str, Any]]:
@@ -157,7 +116,7 @@ def test_what_cannot_be_sent_is_refused_and_what_gets_no_answer_failed(tmp_path:
         ("refused", "The target lists no tool gone"),
         (
             "refused",
-            "Its params hold redacted values, which no server knows: replay it from an unredacted trace",
+            "Its params hold redacted values, which no server knows",
         ),
         ("failed", "The server exited with code 3"),
     ]
@@ -187,7 +146,7 @@ def test_two_traces_are_aligned_and_compared(tmp_path: Path) -> None:
     assert found["schema"] == "mcp-loupe/trace-diff/1"
     assert found["summary"] == {"same": 0, "changed": 2, "missing": 1, "added": 1}
     listing, call, missing, added = found["exchanges"]
-    assert (listing["status"], listing["a"]["seq"], listing["b"]["seq"]) == ("changed", 1, 3)
+    assert (listing["status"], listing["a"]["seq"], listing["b"]["seq"]) == ("changed", 2, 4)
     assert listing["changes"] == [
         {"path": "/result/tools/0/d", "kind": "changed", "before": "1", "after": "changed"},
         {"path": "/result/tools/0", "kind": "added", "after": {"name": "new"}},
@@ -215,3 +174,21 @@ def test_a_stand_in_answers_the_command_line_itself(tmp_path: Path, recorded: Pa
     )  # fmt: skip
     assert ran.code == 0, ran.out
     assert "4 same" in ran.out
+
+
+def test_a_recorded_session_stands_for_a_file(tmp_path: Path) -> None:
+    """Recorded by a console, played by the command line: the same road without an export."""
+    spec = ServerSpec("s", argv=tuple(server(1)), era="handshake")
+    with Console(Paths.locate(tmp_path / "loupe")) as console:
+        key = console.servers_file.add(spec)
+        console.connect(key)
+        console.call(key, "look", '{"n":12345678901234567890}').future.result(30)
+    ran = loupe(tmp_path, "trace", "replay", "session:1", "--era", "handshake", "--json", "--", *server(1))
+    assert ran.json["summary"] == {"same": 3, "changed": 0, "failed": 0, "refused": 0}
+    diff = loupe(tmp_path, "trace", "diff", "session:1", "session:1", "--exit-code")
+    assert (diff.code, "4 same" in diff.out) == (0, True)
+    gone = loupe(tmp_path, "trace", "diff", "session:1", "session:9")
+    assert (gone.code, gone.err.splitlines()[0]) == (
+        2,
+        "There is no recorded session 9. Choose one that exists; the newest: 1.",
+    )

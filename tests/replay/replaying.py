@@ -1,4 +1,4 @@
-"""Traces for the tests of this room: written by the product's own link and writer, or recorded from a real server."""
+"""Traces for the tests of this room, recorded from a real server."""
 
 from __future__ import annotations
 
@@ -6,15 +6,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 from inspector.console.direct import direct
-from inspector.protocol import frames
 from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
-from inspector.trace.file import TraceFileWriter
-from inspector.wire.events import Journal
-from inspector.wire.link import Link, Outgoing
 
 ROOT = Path(__file__).resolve().parents[2]
 MODERN_META = {
@@ -27,31 +22,6 @@ HELLO_ANSWER = (
     b'{"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}},'
     b'"jsonrpc":"2.0","id":1}'
 )
-
-
-def ask(id_: Any, method: str, params: Any = None, **members: Any) -> bytes:
-    value = {"jsonrpc": "2.0", "id": id_, "method": method, **members}
-    return json.dumps(value if params is None else {**value, "params": params}).encode()
-
-
-def call(id_: Any, name: str, **arguments: Any) -> bytes:
-    return ask(id_, "tools/call", {"name": name, "arguments": arguments})
-
-
-def write_trace(path: Path, *lines: tuple[str, bytes], c: int = 1) -> Path:
-    """A trace of these frames: (">", raw) went to the server, ("<", raw) came from it."""
-    journal = Journal()
-    writer = TraceFileWriter(path, journal, tool_version="0")
-    link = Link(journal, c)
-    link.emit("connection", label="recorded", transport="stdio")
-    for way, raw in lines:
-        if way == "<":
-            link.received(raw)
-        else:
-            frame = frames.classify(raw)
-            link.sent(Outgoing(raw, frame.kind, frame.id, frame.method))
-    writer.close()
-    return path
 
 
 def record_git(folder: Path, era: str) -> tuple[Path, Path]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from replaying import HELLO, HELLO_ANSWER, MODERN_META, ask, call, write_trace
+from replaying import HELLO, HELLO_ANSWER, MODERN_META
+from written_traces import ask, call, write_trace
 
 from inspector.errors import FileError, UsageError
 from inspector.replay.compare import PLAYED, Ignore

@@ -17,12 +17,15 @@ import httpx2
 import mcp_types as types
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
-from replaying import ROOT, ask, call, raws, write_trace
+from replaying import ROOT, raws
+from written_traces import ask, call, write_trace
 
 BOUND = 40
 ENVIRONMENT = {"PYTHONPATH": str(ROOT)}
-INSPECTOR = os.environ.get("MCP_INSPECTOR_CLI")
-"""How to run the official Inspector's CLI, such as `/somewhere/node_modules/.bin/mcp-inspector`."""
+BROUGHT = ROOT / ".venvs" / "inspector-cli" / "node_modules" / ".bin"
+HERE = f"{BROUGHT / 'node'} {BROUGHT / 'mcp-inspector'}" if (BROUGHT / "mcp-inspector").exists() else None
+INSPECTOR = os.environ.get("MCP_INSPECTOR_CLI") or HERE
+"""How to run the official Inspector's CLI: as said, or as `make stand-in-clients` brought it."""
 
 
 def command(trace: Path, *options: str) -> list[str]:
@@ -107,7 +110,7 @@ def test_a_trace_without_a_list_still_serves_its_call(git: tuple[str, Path, Path
     assert anyio.run(ask_it) == called["content"][0]["text"]
 
 
-@pytest.mark.skipif(INSPECTOR is None, reason="MCP_INSPECTOR_CLI does not say how to run the Inspector's CLI")
+@pytest.mark.skipif(INSPECTOR is None, reason="the Inspector's CLI is not here: make stand-in-clients")
 @pytest.mark.parametrize("transport", ["stdio", "http"])
 def test_the_official_inspectors_cli_gets_the_recorded_answers(
     git: tuple[str, Path, Path], transport: str
