@@ -72,12 +72,13 @@ def screens(key: str | None) -> list[Screen]:
     session = session_of_key(key or "")
     call = url_for("calls.show", key=key) if key and session is None else url_for("calls.index")
     catalog = url_for("catalog.show", key=key, what="tools") if key else url_for("catalog.index")
+    replay = url_for("replay.index", to=key if session is None else None, session=session)
     return [
         Screen("servers", "Servers", url_for("servers.index"), "servers", 1),
         Screen("catalog", "Catalog", catalog, "catalog", 2),
         Screen("call", "Call", call, "call", 3),
         Screen("timeline", "Timeline", url_for("timeline.show", server=key, session=session), "timeline", 4),
-        Screen("replay", "Replay", url_for("replay.index", to=key), "replay", 5),
+        Screen("replay", "Replay", replay, "replay", 5),
         Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
         Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
     ]

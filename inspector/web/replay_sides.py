@@ -55,7 +55,7 @@ def side_of(store: Store, token: str) -> Side:
     named = ", ".join(dict.fromkeys(each.label or "?" for each in shown)) or "no connection"
     eras = ", ".join(dict.fromkeys(each.era for each in shown if each.era))
     label = f"{named} {_moment(session)}"
-    line = " · ".join(filter(None, (f"session {token}", session.title, eras, f"up to #{last:,}")))
+    line = " · ".join(filter(None, (f"session {token}", _called(session), eras, f"up to #{last:,}")))
     return Side(token, label, line, Place(session.id, c), last)
 
 
@@ -86,13 +86,18 @@ def _label(session: Session, connections: Sequence[Connection]) -> str:
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     return " · ".join(
         filter(
-            None, (_moment(session), session.title, shown or "no connection", f"{session.events:,} events")
+            None, (_moment(session), _called(session), shown or "no connection", f"{session.events:,} events")
         )
     )
 
 
 def _name(one: Connection) -> str:
     return f"{one.label or '?'}, {one.era}" if one.era else one.label or "?"
+
+
+def _called(session: Session) -> str:
+    """The file's name, or the title somebody gave."""
+    return f"file {session.opened[:60]}" if session.opened is not None else session.title[:60]
 
 
 def _moment(session: Session) -> str:
