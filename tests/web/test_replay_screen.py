@@ -82,6 +82,14 @@ class Site:
         return replay
 
 
+def asked(console: Console, text: bytes) -> bool:
+    """Whether a request with these bytes is recorded; each look waits for what was emitted."""
+    assert console.recorder.flush(WAIT_S)
+    with console.store() as store:
+        rows = store.page(console.recorder.session, Filter(dir="c2s", kind=frozenset({"request"})))
+    return any(text in (row.raw_head or b"") for row in rows)
+
+
 def versioned(version: int) -> ServerSpec:
     argv = (sys.executable, str(VERSIONED), str(version))
     return ServerSpec(["", "one", "two"][version], argv=argv, era="handshake", timeouts=Timeouts(call=20.0))
@@ -100,6 +108,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         ):  # fmt: skip
             call = console.call(keys["one"], tool, arguments)
             if tool == "slow":
+                assert any(asked(console, b'"slow"') for _ in range(500))
                 call.future.cancel()
             else:
                 call.future.result(WAIT_S)
