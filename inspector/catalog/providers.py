@@ -70,6 +70,11 @@ def _read(name: str) -> dict[str, Any]:
     return dict(table)
 
 
+def default_model(provider: str) -> str:
+    """The id of the first model we know of a provider."""
+    return next(each.id for each in models().values() if each.provider == provider)
+
+
 def hidden_prompt_tokens(provider: str, choice: str = "auto") -> int | None:
     """Tokens the provider adds by itself once a tool is sent; None when it publishes none.
 

@@ -16,7 +16,7 @@ from inspector.catalog.snapshot import TOOLS, Page, Snapshot
 from inspector.cli.options import connected, with_options
 from inspector.cli.sides import LIST_S, Source, sources
 from inspector.cli.terminal import printable, warn
-from inspector.console.catalogs import snapshot_of
+from inspector.console.listed import snapshot_of
 from inspector.discovery import meta_tools
 from inspector.discovery.registry import Registry, Server, read_server, registry_of
 from inspector.errors import FileError

@@ -9,12 +9,14 @@ import click
 from inspector.catalog import jsontext
 from inspector.catalog.findings.rule import SEVERITIES, find
 from inspector.catalog.findings.subject import Subject
+from inspector.catalog.providers import PROVIDERS
 from inspector.catalog.report import MeasuredListing, list_document, measure_listing
 from inspector.catalog.snapshot import Snapshot
+from inspector.cli import exact as counted_by
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
 from inspector.cli.terminal import print_document, printable, say, warn
-from inspector.console.catalogs import snapshot_of
 from inspector.console.console import offers
+from inspector.console.listed import snapshot_of
 from inspector.errors import PeerError
 from inspector.protocol import freshness
 from inspector.protocol.eras import HANDSHAKE, Era
@@ -29,10 +31,23 @@ LIST_S = 600.0
 @click.argument("words", nargs=-1, metavar="[TARGET]")
 @click.option("--all", "everything", is_flag=True, help="Prompts, resources and templates too.")
 @click.option("--no-findings", "silent", is_flag=True, help="Do not run the rules (docs/findings.md).")
+@click.option(
+    "--exact", type=click.Choice(PROVIDERS), help="Ask this provider's own counter too, with your key."
+)
+@click.option("--exact-model", metavar="ID", help="Which model to count for.")
 @target_options
-def list_(words: tuple[str, ...], everything: bool, silent: bool, **options: Any) -> None:
+def list_(
+    words: tuple[str, ...],
+    everything: bool,
+    silent: bool,
+    exact: str | None,
+    exact_model: str | None,
+    **options: Any,
+) -> None:
     """List and measure a server's catalog."""
     spec = spec_of(words, options)
+    if exact is not None:
+        counted_by.ready(exact)
     with connected(spec, options) as connection:
         snapshots = {"tools": _list(connection, "tools")}
         if everything:
@@ -46,6 +61,8 @@ def list_(words: tuple[str, ...], everything: bool, silent: bool, **options: Any
     }
     findings = {} if silent else {what: find_in(snapshots[what], measured[what]) for what in snapshots}
     document = describe(connection, snapshots, measured, findings)
+    if exact is not None:
+        document["exact"] = counted_by.exact(measured["tools"], exact, exact_model)
     if options["as_json"]:
         print_document(document)
     else:
@@ -141,6 +158,8 @@ def show(document: dict[str, Any], noise: list[str]) -> None:
         f" {totals['definition_bytes']:,} B of definitions"
     )
     say(tokens_line(totals["tokens"]["o200k_base"]))
+    if "exact" in document:
+        counted_by.show(document["exact"])
     say(f"Hints as sent: {hints_line(pages[0])}: {document['freshness']['why']}")
     if document["noise"]:
         say(

@@ -11,7 +11,7 @@ import click
 from inspector.catalog.difference.side import SERVER, TRACE, Side, side_of
 from inspector.cli.options import connected, with_options
 from inspector.cli.terminal import printable, warn
-from inspector.console.catalogs import snapshot_of
+from inspector.console.listed import snapshot_of
 from inspector.console.sides import read_file
 from inspector.errors import UsageError
 from inspector.settings.paths import Paths

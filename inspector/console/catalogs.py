@@ -17,29 +17,27 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 from inspector.catalog import jsontext
-from inspector.catalog.findings.rule import Finding, find, rules
-from inspector.catalog.findings.subject import Subject
+from inspector.catalog.findings.rule import Finding
 from inspector.catalog.report import MeasuredListing, measure_listing
-from inspector.catalog.snapshot import ABSENT, Page, Snapshot
+from inspector.catalog.snapshot import Snapshot
+from inspector.console.hosting import Hosting, PageLook, looks_of, walk_through
+from inspector.console.listed import assess_page, find_all, page_facts, snapshot_of, totals_of
 from inspector.console.recorded import HISTORY, read_back
 from inspector.console.worker import CAREFUL_BYTES, Worker
 from inspector.errors import StorageError
 from inspector.protocol import frames, freshness
-from inspector.protocol.eras import HANDSHAKE, Era
 from inspector.protocol.freshness import Hints
 from inspector.trace.recorder import Recorder
 from inspector.trace.store import Snapshot as Kept
 from inspector.trace.store import Store
 from inspector.wire.connection import Connection
-from inspector.wire.listing import METHODS, Walk, walk
+from inspector.wire.listing import METHODS, walk
 
 T = TypeVar("T")
 
 MEASURE_S: Final = 120.0
 OPENED: Final = 8
 """Recorded catalogs that stay in memory after somebody looked at them."""
-ASKED_TWICE: Final = frozenset(("order-changes", "list-changes"))
-"""The rules that hold a list against the same one, asked for again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +59,8 @@ class Catalog:
 
     measured: bytes and parts; `tokens` yields the same with tokens once the worker is done, `findings` what every
     rule sees (see `found`). problem: why the walk stopped early. changed_at_us: when a list_changed arrived since.
-    live: False when read back from a recording; past: opened as it was then, by its snapshot_id. order_before:
-    `order_sha256` of the listing before. c: the connection it came over.
+    looks: what the host cache said of each page. live: False when read back from a recording; past: opened as it
+    was then, by its snapshot_id. order_before: `order_sha256` of the listing before. c: the connection it came over.
     """
 
     server_key: str
@@ -80,6 +78,7 @@ class Catalog:
     order_before: str | None = None
     snapshot_id: int | None = None
     c: int | None = None
+    looks: tuple[PageLook, ...] = ()
     _named: dict[str, int] = field(default_factory=dict, repr=False)
 
     @property
@@ -119,8 +118,12 @@ class Catalog:
 class Catalogs:
     """The catalogs of one console, by server and list. store: opens a reader for the calling thread."""
 
-    def __init__(self, worker: Worker, recorder: Recorder, store: Callable[[], Store]) -> None:
+    def __init__(
+        self, worker: Worker, recorder: Recorder, store: Callable[[], Store], hosting: Hosting
+    ) -> None:
         self._worker = worker
+        self._hosting = hosting
+        self._changed: dict[tuple[str, str], int] = {}
         self._recorder = recorder
         self._store = store
         self._known: dict[tuple[str, str], Catalog] = {}
@@ -164,20 +167,45 @@ class Catalogs:
             found = self._known.get((server_key, what))
         return None if found is None else len(found.measured.measures)
 
-    def refresh(self, connection: Connection, server_key: str, what: str, *, cause: str = "user") -> Catalog:
-        """List over the wire, measure, keep and record. Raises what the first page raised."""
+    def refresh(
+        self,
+        connection: Connection,
+        server_key: str,
+        what: str,
+        *,
+        cause: str = "user",
+        through: bool = False,
+    ) -> Catalog:
+        """List over the wire, measure, keep and record. Raises what the first page raised.
+
+        through: ask the host cache first, as a host does; what it has fresh is not asked for again.
+        """
         began = time.perf_counter()
-        found = connection.run(walk, connection, what, cause, timeout=MEASURE_S)
+        asker = self._hosting.through(connection, server_key, cause) if through else None
+        if asker is None:
+            found = connection.run(walk, connection, what, cause, timeout=MEASURE_S)
+        else:
+            found = connection.run(walk_through, asker, what, timeout=MEASURE_S)
         ms = (time.perf_counter() - began) * 1000
+        looks = tuple(asker.pages) if asker is not None else looks_of(self._hosting, found)
         snapshot = snapshot_of(connection, found)
-        measured = self._weigh(snapshot)
         with self._lock:
             before = self._known.get((server_key, what))
+        if before is not None and before.live and before.snapshot.pages == snapshot.pages:
+            before.looks, before.ms = looks, ms  # every page was served: the same listing, bytes and all
+            return before
+        measured = self._weigh(snapshot)
         catalog = self._catalog(server_key, snapshot, measured, _same_asked(before, connection, measured))
-        catalog.problem, catalog.ms, catalog.c = found.problem, ms, connection.c
-        catalog.hints = [_assess({"result": page.reply.result}, what, snapshot.era) for page in found.pages]
+        catalog.problem, catalog.ms, catalog.c, catalog.looks = found.problem, ms, connection.c, looks
+        catalog.hints = [
+            assess_page({"result": page.reply.result}, what, snapshot.era) for page in found.pages
+        ]
         self._look_back(catalog, before)
+        asked_at_us = min(page.reply.received_at_us - round(page.reply.ms * 1000) for page in found.pages)
         with self._lock:
+            # A list_changed that came while the pages did: they may be older than the change (row 30).
+            if self._changed.get((server_key, what), 0) >= asked_at_us:
+                catalog.changed_at_us = self._changed[server_key, what]
             self._known[server_key, what] = catalog
         catalog.snapshot_id = self._record(connection, server_key, catalog)
         self._keep_tokens(catalog)
@@ -190,6 +218,7 @@ class Catalogs:
         ]
         with self._lock:
             for what in stale:
+                self._changed[server_key, what] = at_us
                 if (found := self._known.get((server_key, what))) is not None:
                     found.changed_at_us = at_us
         return stale
@@ -229,7 +258,7 @@ class Catalogs:
         catalog.live, catalog.snapshot_id = False, kept.id
         catalog.problem = str(kept.totals.get("problem", ""))
         catalog.hints = [
-            _assess(frames.classify(page.raw).value, what, snapshot.era) for page in snapshot.pages
+            assess_page(frames.classify(page.raw).value, what, snapshot.era) for page in snapshot.pages
         ]
         if len(rows) > 1:
             catalog.order_before = rows[1].order_sha256
@@ -298,31 +327,6 @@ class Catalogs:
         )  # fmt: skip
 
 
-def find_all(snapshot: Snapshot, before: Snapshot | None) -> list[Finding]:
-    """What every rule sees; `before`, the same list asked for shortly before, shows whether it is stable."""
-    found = find(Subject.of(snapshot))
-    if before is not None:
-        others = frozenset(rules()) - ASKED_TWICE
-        found += find(Subject.of(before, again=snapshot), off=others)
-    return found
-
-
-def totals_of(measured: MeasuredListing) -> dict[str, Any]:
-    """What is kept of a listing beside its pages; `tokens` by tokenizer, as in `list --json`, once counted."""
-    totals: dict[str, Any] = {
-        "count": len(measured.measures), "wire_bytes": measured.wire_bytes,
-        "definition_bytes": measured.definition_bytes,
-    }  # fmt: skip
-    counted = measured.tokens
-    if counted is not None:
-        definitions = counted.definitions
-        entry: dict[str, Any] = {"definitions": definitions.value}
-        if not definitions.exact:
-            entry["estimate"] = True
-        totals["tokens"] = {counted.tokenizer: entry}
-    return totals
-
-
 def _same_asked(before: Catalog | None, connection: Connection, measured: MeasuredListing) -> Snapshot | None:
     """The listing before, when this one, with nothing announced in between, differs in names or order."""
     if before is None or before.c != connection.c or before.changed_at_us is not None:
@@ -334,39 +338,3 @@ def _result(future: Future[T]) -> T | None:
     """What a future holds; None while it runs, and when it failed or was cancelled."""
     done = future.done() and not future.cancelled() and future.exception() is None
     return future.result() if done else None
-
-
-def snapshot_of(connection: Connection, found: Walk) -> Snapshot:
-    """The walk as a value of the catalog room."""
-    peer = connection.peer
-    pages = tuple(
-        Page(page.cursor, page.reply.raw, page.reply.received_at_us, page.reply.seq) for page in found.pages
-    )
-    return Snapshot(
-        what=found.what,
-        pages=pages,
-        era=peer.era if peer else None,
-        protocol_version=peer.protocol_version if peer else None,
-        transport=connection.transport.kind if connection.transport else None,
-        server_info=peer.server_info if peer else None,
-        instructions=peer.instructions if peer else None,
-        declared=connection.spec.declare,
-    )
-
-
-def _assess(answer: Any, what: str, era: str | None) -> Hints:
-    """The cache verdict on one page."""
-    known: Era = "modern" if era == "modern" else HANDSHAKE
-    result = answer.get("result") if isinstance(answer, dict) else None
-    return freshness.assess(result, method=METHODS[what], era=known)
-
-
-def page_facts(page: Page, read: Any) -> dict[str, Any]:
-    """The trace format's page entry; hint keys only when the server sent them."""
-    facts: dict[str, Any] = {"cursor": page.cursor, "seq": page.seq, "bytes": read.wire_bytes}
-    if read.ttl_ms is not ABSENT:
-        facts["ttl_ms"] = read.ttl_ms
-    if read.cache_scope is not ABSENT:
-        facts["cache_scope"] = read.cache_scope
-    facts["received"] = page.received_at_us
-    return facts

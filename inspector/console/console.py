@@ -17,7 +17,9 @@ from inspector.console.asking import Asking
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
+from inspector.console.counting import Counting
 from inspector.console.exports import Exports
+from inspector.console.hosting import Hosting
 from inspector.console.recorded import recorded_server, recorded_servers
 from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to
@@ -115,8 +117,10 @@ class Console:
             self.servers_file = ServerList(self.paths.servers)
             self.tokens = TokenStore(self.paths.tokens)
             self.sign_ins = SignIns()
+            self.counting = Counting()
             self.rules_off = RulesOff(self.paths.config / "findings.json")
-            self.catalogs = Catalogs(self.worker, self.recorder, self.store)
+            self.hosting = Hosting(self.journal.now_us)
+            self.catalogs = Catalogs(self.worker, self.recorder, self.store, self.hosting)
             checks = Worker(self.portal)
             stack.callback(checks.close)
             self.checker = Checker(checks)
@@ -184,6 +188,7 @@ class Console:
         """Disconnect and forget the definition; what was recorded stays. Returns the spec, for undo."""
         self.disconnect(key)
         self.catalogs.forget(key)
+        self.hosting.cache.forget(key)
         with self._lock:
             self._connections.pop(key, None)
         return self.servers_file.remove(key)
@@ -202,9 +207,10 @@ class Console:
                 spec, self.journal, self.portal, self.children, server_key=key, tokens=self.tokens
             )
             connection.extras = self.extras(key)
-            connection.on_notification = partial(self._notified, key, connection.c)
+            connection.on_notification = partial(self._notified, key, connection)
             connection.on_change = lambda: self._changed(connection)
             connection.on_question = partial(self.asking.ask, key, connection.c)
+            self.hosting.watch(connection, key)
             with self._lock:
                 self._connections[key] = connection
             connection.open()
@@ -269,15 +275,16 @@ class Console:
         """What is added to each request to this server; kept from one connection to the next."""
         return self._extras.setdefault(key, Extras())
 
-    def _notified(self, key: str, c: int, method: str, params: Mapping[str, Any]) -> None:
-        self.subscriptions.notified(c, method, params)
+    def _notified(self, key: str, connection: Connection, method: str, params: Mapping[str, Any]) -> None:
+        self.subscriptions.notified(connection.c, method, params)
         self.catalogs.changed(key, method, self.journal.now_us())
+        self.hosting.notified(connection.link, key, method, params)
 
     # --- catalogs and calls
 
-    def refresh(self, key: str, what: str) -> Catalog:
-        """List again over the wire."""
-        return self.catalogs.refresh(self.connection(key), key, what)
+    def refresh(self, key: str, what: str, *, through: bool = False) -> Catalog:
+        """List again: over the wire, or through the host cache, which sends only what it has not fresh."""
+        return self.catalogs.refresh(self.connection(key), key, what, through=through)
 
     def call(self, key: str, tool: str, arguments: str, *, runs: int = 1) -> Call:
         """Start a call; its definition, when listed, gives headers and output schema."""

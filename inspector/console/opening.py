@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from inspector.catalog.report import measure_listing
 from inspector.catalog.snapshot import Page
-from inspector.console.catalogs import page_facts, totals_of
+from inspector.console.listed import page_facts, totals_of
 from inspector.trace.file_reader import Limits
 from inspector.trace.importing import Import, Progress
 from inspector.wire.events import C2S, S2C, Event

@@ -31,6 +31,7 @@ from inspector.errors import (
 )
 from inspector.web.calls import blueprint as calls
 from inspector.web.catalog import blueprint as catalog
+from inspector.web.catalog_exact import blueprint as catalog_exact
 from inspector.web.client import blueprint as client
 from inspector.web.compare import blueprint as compare
 from inspector.web.doctor import blueprint as doctor
@@ -54,6 +55,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     servers,
     doctor,
     catalog,
+    catalog_exact,
     findings,
     calls,
     client,

@@ -118,7 +118,7 @@ def refresh(key: str, what: str) -> AnyResponse:
     """List again over the wire. A failure leaves the old catalog on the screen and says why above it."""
     query, failure = replace(Query.read(request.form), snapshot=0), None
     try:
-        console().refresh(key, checked(what))
+        console().refresh(key, checked(what), through=query.ask == "cache")
     except LoupeError as problem:
         failure = problem
     if failure is None and not partial():

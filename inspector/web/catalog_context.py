@@ -32,6 +32,7 @@ from inspector.web.catalog_facts import (
 )
 from inspector.web.catalog_findings import Finds
 from inspector.web.catalog_history import chart, listings
+from inspector.web.catalog_host import counts, host_now, said
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
 from inspector.web.frame import console, current_label, event_link, store
 from inspector.web.render import delta
@@ -163,6 +164,7 @@ def strip(server: Server, catalog: Catalog, index: Index, query: Query) -> dict[
     counted, window = index.tokens(query.rendering), query.window
     for_window = index.tokens(window.provider)
     share = for_window.total.value / window.window_tokens if for_window else None
+    host, served = said(catalog.looks), bool(catalog.looks) and all(each.served for each in catalog.looks)
     told = server.state == "connected" and catalog.live and not catalog.past
     return {
         "wire": measured.wire_bytes, "definitions": index.bytes, "prose": prose(index.parts, index.bytes),
@@ -174,10 +176,21 @@ def strip(server: Server, catalog: Catalog, index: Index, query: Query) -> dict[
         "fresh": list_freshness(
             snapshot, measured.pages, catalog.hints, changed_at_us=catalog.changed_at_us, connected=told, now_us=now_us
         ),
-        "outcome": outcome(index.change, catalog.ms, snapshot.what, first=at_start(catalog)) if catalog.live else "",
+        "outcome": outcome(
+            index.change, catalog.ms, snapshot.what, first=at_start(catalog), served=served
+        ) if catalog.live else "",
+        "exact": exact_of(catalog, query), "host_word": host[0], "host_said": host[1],
         "change": index.change, "listed_at": catalog.listed_at_us, "since": since(catalog, query, now_us),
         "kept_since": "" if told else kept_since(catalog, now_us),
     }  # fmt: skip
+
+
+def exact_of(catalog: Catalog, query: Query) -> int | bool:
+    """What the provider itself counted for the tools in this run; True when it could be asked, False when not."""
+    if catalog.snapshot.what != TOOLS or catalog.past:
+        return False
+    found = console().counting.newest(catalog.measured.sha256, query.rendering)
+    return True if found is None else found.tools
 
 
 def at_start(catalog: Catalog) -> bool:
@@ -237,7 +250,8 @@ def pane(catalog: Catalog, index: Index, query: Query) -> dict[str, Any]:
         "detail": detail_of(catalog, index, query), "pages": pages[first : first + PAGES_SHOWN],
         "pages_first": first, "pages_total": len(pages), "PAGES_SHOWN": PAGES_SHOWN, "PAST": query.snapshot or None,
         "instructions": instructions, "instructions_bytes": len(utf8(instructions or "")),
-        "live": catalog.live, "kept_count": len(kept),
+        "host": host_now(console().server(catalog.server_key), catalog, first, PAGES_SHOWN),
+        "counts": counts(pages[first : first + PAGES_SHOWN]), "live": catalog.live, "kept_count": len(kept),
     } | findings_of(catalog, index, query) | history_of(catalog, query, kept)  # fmt: skip
 
 
@@ -278,7 +292,7 @@ def marked(index: Index, query: Query) -> Query:
 
 def query_kept(query: Query) -> Query:
     """What a click on the treemap or another tab keeps: whose tokens, whose window."""
-    return Query(provider=query.provider, model=query.model)
+    return Query(provider=query.provider, model=query.model, ask=query.ask)
 
 
 def tabs(server: Server, what: str, query: Query) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ class PageFacts:
     fault: str
     at_us: int
     seq: int | None
+    counts_as: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class Freshness:
     """How long the list may be used again. state: fresh, stale, never, told (until a list_changed) or unknown.
 
     until_ms, total_ms: when it ends (since the epoch) and how long it lasted, while that is known. sent: the
-    first page's hints as sent. violations: what the server did against the specification, a sentence each.
+    pages' hints as sent. violations: what the server did against the specification, a sentence each.
     """
 
     state: str
@@ -77,8 +78,13 @@ def _page(number: int, page: Page, read: ListedPage, hints: Hints) -> PageFacts:
     return PageFacts(
         number, "" if page.cursor is None else as_json(page.cursor), read.wire_bytes, read.count,
         as_sent(read.ttl_ms), as_sent(read.cache_scope), _about(hints, "ttlMs"), _about(hints, "cacheScope"), read.fault,
-        page.received_at_us, page.seq,
+        page.received_at_us, page.seq, counts_as(hints),
     )  # fmt: skip
+
+
+def counts_as(hints: Hints) -> str:
+    """The hints as they count, whatever was sent: `300,000 ms, public`."""
+    return f"{hints.ttl_ms:,} ms, {hints.scope}" if hints.cacheable else "not kept"
 
 
 def _about(hints: Hints, name: str) -> str:
@@ -112,6 +118,12 @@ def said(name: str, text: str) -> str:
     return f"{name} {text or 'absent'}"
 
 
+def _different(texts: Sequence[str]) -> str:
+    """The value of all pages, or the first ones that differ."""
+    found = list(dict.fromkeys(text or "absent" for text in texts))
+    return ", ".join(found[:3]) + (", …" if len(found) > 3 else "")
+
+
 def shared_with(hints: Hints) -> str:
     """Who may be given a kept page, in a phrase."""
     if not hints.cacheable:
@@ -138,7 +150,8 @@ def list_freshness(
     if scope.row == 22:
         violations += (scope.why,)
     first = listed[0]
-    sent = f"{said('ttlMs', as_sent(first.ttl_ms))} · {said('cacheScope', as_sent(first.cache_scope))}"
+    ttls, scopes = ([as_sent(getattr(page, name)) for page in listed] for name in ("ttl_ms", "cache_scope"))
+    sent = f"{said('ttlMs', _different(ttls))} · {said('cacheScope', _different(scopes))}"
     ends = [
         freshness.fresh_until(each, page.received_at_us)
         for each, page in zip(known, snapshot.pages, strict=True)
@@ -181,12 +194,15 @@ def _timed(
     )  # fmt: skip
 
 
-def outcome(change: Change | None, took_ms: float, what: str, *, first: bool = False) -> str:
+def outcome(
+    change: Change | None, took_ms: float, what: str, *, first: bool = False, served: bool = False
+) -> str:
     """What the last refresh did: `wire, 71 ms, no change`, `wire, 71 ms, +2 tools, −31 B`.
 
-    first: it is the list after the connect, whose time is the server's start as much as its answer.
+    served: every page came from the host cache. first: it is the list after the connect, whose time is the server's
+    start as much as its answer.
     """
-    words = ["first list after the start" if first else "wire", f"{ms(took_ms)} ms"]
+    words = ["cache" if served else "first list after the start" if first else "wire", f"{ms(took_ms)} ms"]
     if change is None:
         return ", ".join(words)
     if change.nothing:

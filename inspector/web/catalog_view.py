@@ -43,6 +43,7 @@ class Query:
 
     tool: position in the list, or a name. at: first row shown; pages_at: first page of the walk shown. find: a
     rule's id or a severity. pane: what stands beside the table while no tool does. snapshot: id, 0 for the newest.
+    ask: `cache` when a refresh goes through the host cache.
     """
 
     sort: str = "-bytes"
@@ -56,6 +57,7 @@ class Query:
     find: str = ""
     pane: str = ""
     snapshot: int = 0
+    ask: str = ""
 
     @classmethod
     def read(cls, args: Mapping[str, str]) -> Query:
@@ -66,6 +68,7 @@ class Query:
             ("pane", PANES),
             ("provider", providers.PROVIDERS),
             ("model", providers.models()),
+            ("ask", ("cache",)),
         ):
             if args.get(name) in allowed:
                 said[name] = args[name]

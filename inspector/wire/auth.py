@@ -141,6 +141,12 @@ class Authorizer:
         token = self._provider.context.current_tokens if self._provider is not None else None
         return token.scope if token is not None else None
 
+    @property
+    def token(self) -> str | None:
+        """The access token held, to tell authorization contexts apart. Never to show, log or record."""
+        token = self._provider.context.current_tokens if self._provider is not None else None
+        return token.access_token if token is not None else None
+
     # --- the conversation
 
     async def _ready(self, visit: Visit | None = None) -> OAuthClientProvider:

@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal
 from inspector import __version__
 from inspector.errors import AuthNeeded, Cancelled, ConnectionLost, LoupeError, NoEra, TimedOut
 from inspector.protocol import eras
-from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec
+from inspector.settings.spec import ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Authorizer
 from inspector.wire.auth_provider import Visit
@@ -32,6 +32,7 @@ from inspector.wire.negotiate import Attempt, Client, Peer
 from inspector.wire.opening import AnyTransport, Opening
 from inspector.wire.questions import declined, is_declared
 from inspector.wire.stdio import first_of
+from inspector.wire.watching import Watch, credentials, watched
 
 CONNECTING, CONNECTED, FAILED, CLOSED, LOST = "connecting", "connected", "failed", "closed", "lost"
 CLIENT_INFO = {"name": "mcp-loupe", "version": __version__}
@@ -64,7 +65,7 @@ class Connection:
         self.link = Link(journal, self.c)
         self.dispatcher = Dispatcher(self.link, string_ids=spec.ids == "str")
         self.dispatcher.on_request = self._answer
-        self.dispatcher.on_notification = self._notified
+        self.dispatcher.on_notification = lambda method, params: self.on_notification(method, params)
         self.client = Client(CLIENT_INFO, spec.capabilities())
         self.state = CONNECTING
         self.peer: Peer | None = None
@@ -74,6 +75,7 @@ class Connection:
         self.on_question: Answer | None = None
         """Answers roots, sampling and elicitation; without it they are declined."""
         self.on_notification: Callable[[str, Mapping[str, Any]], None] = lambda _method, _params: None
+        self.watch: Watch | None = None
         self._opening = Opening(self.link, spec, self.dispatcher, children, self.client, tokens)
         self._tokens = tokens
         self.portal = portal
@@ -89,6 +91,11 @@ class Connection:
     def transport(self) -> AnyTransport | None:
         """What carries the frames: the latest one brought up."""
         return self._opening.transport
+
+    @property
+    def authorization(self) -> tuple[tuple[str, str], ...]:
+        """What it was started or called with that may hold credentials. Never to be shown."""
+        return credentials(self._opening.ready, self.auth)
 
     @property
     def attempts(self) -> list[Attempt]:
@@ -217,13 +224,16 @@ class Connection:
                 most=most,
             )  # fmt: skip
 
-        try:
-            return await send()
-        except SessionLost as problem:
-            await self._new_session(problem.session)
-            return await send()
-        except LoupeError as problem:
-            raise self.link.hider.error(problem) from None
+        async def send_again() -> Reply:
+            try:
+                return await send()
+            except SessionLost as problem:
+                await self._new_session(problem.session)
+                return await send()
+            except LoupeError as problem:
+                raise self.link.hider.error(problem) from None
+
+        return await watched(self.watch, method, params or {}, cause, send_again)
 
     def with_meta(self, params: Mapping[str, Any] | None) -> dict[str, Any]:
         """`params` plus what the era demands of each request."""
@@ -314,9 +324,6 @@ class Connection:
         """Whether the server may ask this of us, by what we declared."""
         return is_declared(self.spec.declare, method, params)
 
-    def _notified(self, method: str, params: Mapping[str, Any]) -> None:
-        self.on_notification(method, params)
-
     # --- state
 
     def _announce(self) -> None:
@@ -369,6 +376,3 @@ def _leaf(problem: BaseException) -> LoupeError:
         return TimedOut("The connection timed out", "Try again, or raise its time-outs")
     text = f"Loupe itself failed while connecting: {type(problem).__name__}: {problem}"
     return LoupeError(text, "Please report this as a bug, with the timeline")
-
-
-__all__ = ["CLOSED", "CONNECTED", "CONNECTING", "FAILED", "LOST", "STREAMABLE_HTTP", "Connection"]

@@ -5,6 +5,7 @@ Source: MCP 2026-07-28 server/utilities/pagination: a missing nextCursor ends th
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -44,12 +45,16 @@ class Walk:
     error: LoupeError | None = None
 
 
-async def walk(connection: Connection, what: str, cause: str) -> Walk:
+Ask = Callable[[str, Mapping[str, Any]], Awaitable[Reply]]
+"""A list request by method and params, however it is answered."""
+
+
+async def walk(connection: Connection, what: str, cause: str, ask: Ask | None = None) -> Walk:
     """`walk_whole`, with the parsed items let go: the raw answers say it all, and are what gets measured.
 
     In steps, because freeing thousands of objects at once holds the loop as parsing them would.
     """
-    found = await walk_whole(connection, what, cause)
+    found = await walk_whole(connection, what, cause, ask)
     for page in found.pages:
         items = page.reply.result.get(KEYS[what])
         while isinstance(items, list) and items:
@@ -58,8 +63,8 @@ async def walk(connection: Connection, what: str, cause: str) -> Walk:
     return found
 
 
-async def walk_whole(connection: Connection, what: str, cause: str) -> Walk:
-    """List `what` (tools, prompts, resources, templates) page by page.
+async def walk_whole(connection: Connection, what: str, cause: str, ask: Ask | None = None) -> Walk:
+    """List `what` (tools, prompts, resources, templates) page by page; `ask` stands in for the wire.
 
     A cursor or a page that repeats, and more than PAGE_CAP pages, stop it (field reports E1, E2); an error on a
     later page keeps the earlier ones. An error on the first page is raised.
@@ -70,7 +75,10 @@ async def walk_whole(connection: Connection, what: str, cause: str) -> Walk:
     while True:
         params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         try:
-            reply = await connection.request(METHODS[what], params, cause=cause)
+            if ask is None:
+                reply = await connection.request(METHODS[what], params, cause=cause)
+            else:
+                reply = await ask(METHODS[what], params)
         except LoupeError as problem:
             if not found.pages:
                 raise

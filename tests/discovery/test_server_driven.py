@@ -12,8 +12,8 @@ import pytest
 from lab_parts import setting, strategy
 
 from inspector.catalog.listed_files import snapshot_of_lines
-from inspector.console.catalogs import snapshot_of
 from inspector.console.direct import direct
+from inspector.console.listed import snapshot_of
 from inspector.discovery.live import caller
 from inspector.discovery.play import Move, Setting, State, begin, turn
 from inspector.discovery.policies import play_out

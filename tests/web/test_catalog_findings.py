@@ -17,8 +17,8 @@ from werkzeug.test import TestResponse
 from inspector.catalog.findings.rule import Finding, find, rules
 from inspector.catalog.findings.subject import Subject
 from inspector.catalog.snapshot import Page, Snapshot
-from inspector.console.catalogs import find_all
 from inspector.console.console import Console
+from inspector.console.listed import find_all
 from inspector.web.catalog_findings import Finds, Mark, ticked
 
 
