@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks import calls, latency, listing, recording, start
+from benchmarks import calls, lab, latency, listing, recording, start, tracing
 from benchmarks.report import HEADS, Row, describe, machine, print_cells, print_rows
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -20,6 +20,8 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "idle-memory": start.idle_memory,
     "recording": recording.recording,
     "timeline-page": recording.timeline_page,
+    "trace-file": tracing.trace_file,
+    "lab": lab.lab,
     "p95-while-listing": latency.p95_while_listing,
 }
 

@@ -77,6 +77,7 @@ class Registry:
     revoked: frozenset[str] = frozenset()
     _known: Mapping[str, tuple[Tool, ...]] = field(default_factory=dict, repr=False)
     _owner: Mapping[str, Server] = field(default_factory=dict, repr=False)
+    _visible: dict[Access, tuple[Tool, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def collisions(self) -> dict[str, list[str]]:
@@ -118,6 +119,11 @@ class Registry:
 
     def visible(self, access: Access = EVERYONE) -> tuple[Tool, ...]:
         """What may be searched, shown and stubbed: permitted, of this context, unambiguous and fresh."""
+        if access not in self._visible:
+            self._visible[access] = self._visible_to(access)
+        return self._visible[access]
+
+    def _visible_to(self, access: Access) -> tuple[Tool, ...]:
         usable = {
             (server.key, page)
             for server in self.servers

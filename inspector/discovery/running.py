@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from inspector.discovery.advice import StageAdvice, advise
 from inspector.discovery.conversation import Course, cheaper_from, course, discoveries_until_flat
@@ -23,9 +23,13 @@ class Flat:
     state: State
     entry_bytes: int
     measured: bool
+    _courses: dict[Rules | None, Course] = field(default_factory=dict, init=False, repr=False)
 
     def course(self, rules: Rules | None) -> Course:
-        return course(self.state, rules)
+        """Of its conversation; each strategy is held against the same one."""
+        if rules not in self._courses:
+            self._courses[rules] = course(self.state, rules)
+        return self._courses[rules]
 
 
 @dataclass(frozen=True, slots=True)

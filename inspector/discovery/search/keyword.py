@@ -21,6 +21,8 @@ _QUERY = (
     " highlight(tool, 1, char(2), char(3)), highlight(tool, 2, char(2), char(3))"
     " from tool where tool match ? order by 2, rowid limit ?"
 )
+REMEMBERED = 20_000
+"""Tools whose words are kept; a list that was read again is made of new ones."""
 _MARKED = re.compile("\x02([^\x03]*)\x03")
 
 
@@ -29,23 +31,29 @@ class Keyword:
 
     id = "keyword"
 
+    def __init__(self) -> None:
+        self._rows: dict[Tool, list[str]] = {}
+
     def build(self, tools: Sequence[Tool]) -> KeywordIndex:
-        return KeywordIndex(tools)
+        """Of a tool that was indexed before, the words are known."""
+        known = self._rows
+        self._rows = {tool: known.get(tool) or _row(tool) for tool in tools} | (
+            known if len(known) < REMEMBERED else {}
+        )
+        return KeywordIndex(tools, [self._rows[tool] for tool in tools])
 
 
 class KeywordIndex:
     """One FTS5 table in memory."""
 
-    def __init__(self, tools: Sequence[Tool]) -> None:
+    def __init__(self, tools: Sequence[Tool], rows: Sequence[Sequence[str]]) -> None:
         self._tools = tools
         self._lock = threading.Lock()
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(_TABLE)
-        rows = [
-            [number, *[" ".join(words(part)) for part in fields(tool)]] for number, tool in enumerate(tools)
-        ]
         self._db.executemany(
-            "insert into tool(rowid, name, description, parameters) values (?, ?, ?, ?)", rows
+            "insert into tool(rowid, name, description, parameters) values (?, ?, ?, ?)",
+            [(number, *row) for number, row in enumerate(rows)],
         )
 
     def search(self, query: str, limit: int) -> list[Found]:
@@ -64,6 +72,10 @@ class KeywordIndex:
     def __del__(self) -> None:
         with suppress(AttributeError, sqlite3.Error):
             self._db.close()
+
+
+def _row(tool: Tool) -> list[str]:
+    return [" ".join(words(part)) for part in fields(tool)]
 
 
 def _matched(marked: Sequence[str]) -> tuple[str, ...]:

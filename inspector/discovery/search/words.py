@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from inspector.discovery.registry import Tool
@@ -39,7 +40,12 @@ def _words(text: str) -> Iterator[str]:
         if not run.isascii() and _IS_CJK.match(run):
             yield from [run[at : at + 2] for at in range(len(run) - 1)] or [run]
         else:
-            yield from [part.lower() for part in _CAMEL.split(run)]
+            yield from _parts(run)
+
+
+@lru_cache(16_384)
+def _parts(run: str) -> tuple[str, ...]:
+    return tuple([part.lower() for part in _CAMEL.split(run)])
 
 
 def fields(tool: Tool) -> tuple[str, str, str]:
