@@ -50,7 +50,7 @@ class LiveTap:
         self._known = list(known)
         self._say = say
         self._queue: deque[Event] = deque()
-        self._queued = self._taken = 0
+        self._queued = self._taken = self._under_way = 0
         self._wake, self._closing = threading.Event(), threading.Event()
         self._console: ConsoleState | None = None
         self._looked = float("-inf")
@@ -75,6 +75,8 @@ class LiveTap:
         self._closing.set()
         self._wake.set()
         self._thread.join(timeout)
+        if self._thread.is_alive() and self._console is not None:
+            self.missed += len(self._queue) + self._under_way
         if self.missed:
             self._say(f"{self.missed:,} events did not reach the console; they are in the trace file.")
 
@@ -86,10 +88,12 @@ class LiveTap:
             self._closing.wait(GATHER_S)
             self._wake.clear()
             while batch := self._batch():
+                self._under_way = len(batch)
                 try:
                     self._tell(batch)
                 except Exception as problem:  # noqa: BLE001 - the traffic and the file must not know
                     self._lost(batch, f"{type(problem).__name__}: {problem}")
+                self._under_way = 0
         with suppress(Exception):
             if self._introduced and self._console is not None:
                 self._post(self._console, [], end=True)

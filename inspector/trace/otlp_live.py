@@ -11,7 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
+from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -60,8 +60,11 @@ def endpoint_of(text: str) -> str:
         known = None
     if not known:
         raise UsageError(f"{text} is no collector's address", "Write --otlp http://127.0.0.1:4318")
-    if find_spec("opentelemetry.proto") is None:
-        raise UsageError("--otlp needs the extra [otel]", "Install it: pip install 'mcp-loupe[otel]'")
+    try:
+        import_module("inspector.trace.otlp_proto")
+    except ImportError:
+        remedy = "Install it: pip install 'mcp-loupe[otel]'"
+        raise UsageError("--otlp needs the extra [otel], which is not installed", remedy) from None
     return text if parts.path.strip("/") else f"{text.rstrip('/')}/v1/traces"
 
 

@@ -22,10 +22,12 @@ import pytest
 
 from inspector.cli.serve import ask_for_link
 from inspector.console.console import Console as InProcess
-from inspector.settings.paths import ConsoleState, Paths, read_console
+from inspector.console.tapped import Taps
+from inspector.settings.paths import ConsoleState, Paths, process_started, read_console
 from inspector.trace.file_reader import read_trace
 from inspector.trace.rows import Row, rfc3339
 from inspector.trace.store import Store
+from inspector.wire.events import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 40.0
@@ -263,6 +265,20 @@ def test_what_the_tapped_server_was_given_is_known_to_exports_and_shown_nowhere(
         console.taps.take(json.dumps({"tap": "x", "name": "n", "known": [SECRET, 3]}).encode(), [])
         assert list(console.secrets()) == [SECRET]
         assert SECRET not in repr(console.taps.all())
+
+
+def test_a_tap_that_was_killed_is_not_called_live() -> None:
+    taps = Taps(Journal())
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    started = process_started(ended.pid)
+    ended.wait(BOUND)
+    for pid, since in ((os.getpid(), process_started(os.getpid())), (ended.pid, started)):
+        taps.take(
+            json.dumps({"tap": str(pid), "name": "n", "known": [], "pid": pid, "started": since}).encode(), []
+        )
+    assert [tap.live for tap in taps.all()] == [True, False]
+    taps.take(json.dumps({"tap": str(os.getpid()), "name": "n", "end": True}).encode(), [])
+    assert [tap.live for tap in taps.all()] == [False, False]
 
 
 def test_the_console_may_be_killed_and_started_again_while_a_tap_runs(tmp_path: Path) -> None:

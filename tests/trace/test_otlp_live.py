@@ -176,6 +176,14 @@ def test_an_address_that_is_none_is_one_sentence(text: str) -> None:
         endpoint_of(text)
 
 
+def test_without_the_extra_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "inspector.trace.otlp_proto", raising=False)
+    monkeypatch.setitem(sys.modules, "opentelemetry.proto.common.v1.common_pb2", None)
+    with pytest.raises(UsageError, match="needs the extra") as told:
+        endpoint_of("http://h:4318")
+    assert told.value.remedy == "Install it: pip install 'mcp-loupe[otel]'"
+
+
 def test_the_path_of_traces_is_added_only_to_a_bare_address() -> None:
     assert endpoint_of("http://h:4318") == endpoint_of("http://h:4318/") == "http://h:4318/v1/traces"
     assert endpoint_of("https://h/otlp/v1/traces") == "https://h/otlp/v1/traces"
