@@ -17,6 +17,7 @@ from inspector.discovery.prompt_cache import rules_for
 from inspector.discovery.registry import read_server, registry_of
 from inspector.discovery.running import flat_of, run_all
 from inspector.discovery.search.search import Search, method_of
+from inspector.discovery.search.words import asked as words_asked
 from inspector.discovery.strategies import strategies
 
 TASK = "find protein structures"
@@ -40,7 +41,7 @@ def lab() -> list[Row]:
         setting = Setting(TASK, Weigher("anthropic"), rules_for("anthropic"), Search(method_of("keyword")))
         run_all(list(strategies().values()), setting, registry, flat_of(setting, registry), "top1")
 
-    times = interleaved(5, {"ours": Side(dry), "parse": Side(lambda: snapshot_of_lines(raw).listing())})
+    times = interleaved(3, {"ours": Side(dry), "parse": Side(lambda: snapshot_of_lines(raw).listing())})
     how = "reading the same catalog from its lines"
     row = compared("lab, dry run of all strategies", times["ours"], times["parse"], how, bar=20)
     return [row, _keyword(raw)]
@@ -62,7 +63,7 @@ def _keyword(raw: bytes) -> Row:
     )
 
     def asked(query: str) -> object:
-        match = " OR ".join([f'"{word}"' for word in query.split()])
+        match = " OR ".join([f'"{word}"' for word in words_asked(query)])
         return bare.execute("select rowid from t where t match ? order by rank limit 5", (match,)).fetchall()
 
     ours = [_p95(lambda query: search.find(registry, EVERYONE, query)) for _ in range(7)]
