@@ -119,7 +119,9 @@ class Console:
             self.sign_ins = SignIns()
             self.counting = Counting()
             self.rules_off = RulesOff(self.paths.config / "findings.json")
-            self.hosting = Hosting(self.journal.now_us)
+            self.hosting = Hosting(
+                self.journal.now_us, lambda c, method, uri: self.subscriptions.listens(c, method, uri)
+            )
             self.catalogs = Catalogs(self.worker, self.recorder, self.store, self.hosting)
             checks = Worker(self.portal)
             stack.callback(checks.close)
