@@ -77,7 +77,7 @@ def otlp(file: Path, out: Path | None, contents: bool, **options: Any) -> None:
 
 @click.command("html")
 @click.option(
-    "--events", "most", type=click.IntRange(1), default=None, metavar="N", help="Show the first N (10,000)."
+    "--events", "most", type=click.IntRange(1), default=None, metavar="N", help="Show the first N (5,000)."
 )
 @export_options
 def html(file: Path, out: Path | None, most: int | None, **options: Any) -> None:

@@ -19,7 +19,7 @@ from typing import Final
 from inspector.trace.exporting import Fields, Source, count, pieces, text
 from inspector.trace.hypertext import inline, json_text, lines
 
-EVENTS_MOST: Final = 10_000
+EVENTS_MOST: Final = 5_000
 PAGE: Final = 500
 BODY_MOST: Final = 20_000
 """Characters of one body that are shown."""
@@ -200,8 +200,8 @@ def _facts(event: Fields) -> str:
         if name not in _SHOWN_APART:
             shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             found.append((inline(name, 80), inline(shown, 4000)))
-    shown = "".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in found)
-    return f'<dl class="f">{shown}</dl>'
+    # Few elements: a browser has to hold thousands of events.
+    return f'<p class="f">{" ".join(f"<i>{name}</i> {value}" for name, value in found)}</p>'
 
 
 def _body(event: Fields) -> str:

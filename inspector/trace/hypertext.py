@@ -69,8 +69,9 @@ def json_text(raw: str) -> str:
         elif lexeme == ":":
             out.append(": ")
         else:
-            kind = ("k" if following == ":" else "s") if lexeme.startswith('"') else "v"
-            out.append(f'<span class="{kind}">{writer.write(lexeme)}</span>')
+            kind = "v" if not lexeme.startswith('"') else "k" if following == ":" else ""
+            said = writer.write(lexeme)
+            out.append(f'<span class="{kind}">{said}</span>' if kind else said)
         fresh = lexeme in ("{", "[")
     return "".join(out)
 
