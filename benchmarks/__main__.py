@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks import calls, lab, latency, listing, recording, start, tracing
+from benchmarks import calls, lab, latency, listing, opening, recording, start, tracing
 from benchmarks.report import HEADS, Row, describe, machine, print_cells, print_rows
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -22,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "timeline-page": recording.timeline_page,
     "trace-file": tracing.trace_file,
     "lab": lab.lab,
+    "opening": opening.opening,
     "p95-while-listing": latency.p95_while_listing,
 }
 

@@ -54,7 +54,7 @@ class Row:
             return f"≤ {self.bar:g}"
         if self.floor is not None:
             return f"≥ {self.floor:,.0f}"
-        return "" if self.ceiling is None else f"≤ {self.ceiling:g} imports"
+        return "" if self.ceiling is None else f"≤ {self.ceiling:g} {self.unit}"
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "verdict": self.verdict}

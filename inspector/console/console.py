@@ -146,10 +146,14 @@ class Console:
         readers, exporters = Worker(self.portal), Worker(self.portal)
         self.recordings = Recordings(self.paths, self.recorder, readers, self.store)
         self.recordings.forget = self.catalogs.forget
-        self.exports = Exports(self.paths.database, self.paths.data / "exports", exporters)
+        self.exports = Exports(self.paths.database, self.paths.data / "exports", exporters, self._last_seq)
         for close in (self.recordings.stop, readers.close, self.exports.close, exporters.close):
             stack.callback(close)
         self.recordings.start()
+
+    def _last_seq(self, session: int) -> int:
+        with self.store() as store:
+            return store.last_seq(session)
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

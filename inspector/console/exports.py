@@ -77,7 +77,10 @@ class Made:
 
 @dataclass(slots=True)
 class Plan:
-    """What one session's export hides. redact: False only after an explicit yes. found: the search, once begun."""
+    """What one session's export hides. redact: False only after an explicit yes. found: the search, once begun.
+
+    until: the newest event when it was searched: what is recorded later has been seen by nobody and stays out.
+    """
 
     session: int
     rules: Rules
@@ -85,13 +88,17 @@ class Plan:
     redact: bool = True
     found: Task | None = None
     made: Made | None = None
-    problem: str = ""
+    until: int = 0
 
 
 class Exports:
-    """The plans of one console, by session; KEPT at most. folder: for the files until they are downloaded."""
+    """The plans of one console, by session; KEPT at most.
 
-    def __init__(self, database: Path, folder: Path, worker: Worker) -> None:
+    folder: for the files until they are downloaded. last_seq: the newest event of a session.
+    """
+
+    def __init__(self, database: Path, folder: Path, worker: Worker, last_seq: Callable[[int], int]) -> None:
+        self._last_seq = last_seq
         self._database = database
         self._folder = folder
         self._worker = worker
@@ -113,6 +120,7 @@ class Exports:
         """The search of a plan as it is now, begun when it was not."""
         with self._lock:
             if plan.found is None:
+                plan.until = self._last_seq(plan.session)
                 plan.found = self._begin(searched, self._work(plan))
             return plan.found
 
@@ -174,6 +182,8 @@ class Exports:
             if seen is None:
                 raise UsageError("The search for secrets is still running.", "Wait until it is done.")
             learned = seen.learned
+        else:
+            plan.until = self._last_seq(plan.session)
         with self._lock:
             self._forget_file(plan)
             self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -200,7 +210,8 @@ class Exports:
     def _work(self, plan: Plan) -> Work:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         told = self._folder / f"{secrets.token_hex(8)}.seen"
-        return Work(plan.session, plan.span, plan.rules if plan.redact else None, told)
+        span = Range(plan.span.first, min(plan.span.last, plan.until))
+        return Work(plan.session, span, plan.rules if plan.redact else None, told)
 
     def _drop(self, plan: Plan) -> None:
         if plan.found is not None:

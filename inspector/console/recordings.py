@@ -76,6 +76,7 @@ class Recordings:
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self.retention_problem = ""
+        self._began = time.time()
         self.forget: Callable[[str], None] = lambda server_key: None
         """Told of the server keys of a file that is deleted."""
 
@@ -228,6 +229,16 @@ class Recordings:
             unfinished = store.unfinished()
         for session in [*dead, *unfinished]:
             self._delete(session)
+        if not self._others():
+            self._tidy()
+
+    def _tidy(self) -> None:
+        """Take away uploads and exports that a killed console left."""
+        for folder in ("incoming", "exports"):
+            for file in (self._paths.data / folder).glob("*"):
+                with suppress(OSError):
+                    if file.stat().st_mtime < self._began:
+                        file.unlink()
 
     def _drop(self, token: str) -> None:
         with suppress(LoupeError), self._store() as store:

@@ -60,7 +60,7 @@ def context(recording: Session, plan: Plan, problem: LoupeError | None) -> dict[
             plan.made = None
         except LoupeError as wrong:
             problem, plan.made = wrong, None
-    last = store().last_seq(recording.id)
+    last = plan.until if plan.found is not None else store().last_seq(recording.id)
     return {
         "recording": recording, "plan": plan, "preview": preview, "failure": failure, "problem": problem,
         "made": made, "FORMATS": FORMATS, "last": last, "whole": plan.span == Range(),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from flask import url_for
+from flask import current_app, url_for
 
 from inspector.catalog.snapshot import TOOLS
 from inspector.trace.store import Connection, Opened, Session
@@ -107,6 +107,7 @@ def about(recording: Session) -> dict[str, Any]:
         "kept": console().recordings.why_kept(recording), "counts": reader.counts(recording.id),
         "last": reader.last_seq(recording.id),
         "event": lambda seq: url_for("timeline.show", session=recording.id, e=seq),
+        "replay": url_for("replay.index", session=recording.id) if "replay.index" in current_app.view_functions else "",
     }  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_timeline import PORT, Page
+from test_timeline import PORT, Page, connected, line
 from werkzeug.test import TestResponse
 
 from inspector.console.console import Console
@@ -228,6 +228,15 @@ def test_a_rule_is_switched_off_and_nothing_is_left_unhidden_without_a_yes(
     post(page, f"/traces/{session}/export/redact", to="off", sure="yes")
     assert "the file will hold every secret" in page.get(f"/traces/{session}/export")
     assert SECRET.encode() in export(page, session, "trace")
+
+
+def test_what_is_recorded_after_the_preview_is_not_in_the_export(page: Page) -> None:
+    current = page.console.recorder.session
+    page.emit(connected(1), line("before"))
+    until(lambda: True if 'id="format-trace">' in page.ask(f"/traces/{current}/export").text else None)
+    page.emit(line("after"))
+    content = export(page, current, "trace")
+    assert b"before" in content and b"after" not in content
 
 
 def test_wrong_rules_and_ranges_are_told_in_the_page(page: Page, git: int) -> None:
