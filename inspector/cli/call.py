@@ -10,6 +10,7 @@ from inspector.cli import sentence
 from inspector.cli.answering import Answerer
 from inspector.cli.listening import listened, with_extras
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
+from inspector.cli.raw import send_raw_frame
 from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console import outcome
 from inspector.console.calls import call_headers, judged, read_arguments
@@ -44,6 +45,13 @@ KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TE
     metavar="JSON|WORD",
     help="Answers the server's next question: content as JSON, a text for sampling, accept, decline or cancel.",
 )
+@click.option("--raw", metavar="FRAME", help="Send these bytes as they are, instead of asking for NAME.")
+@click.option(
+    "--wait", type=float, default=3.0, metavar="S", help="With --raw: seconds to collect answers (3)."
+)
+@click.option(
+    "--scratch", is_flag=True, help="With --raw: send nothing before it, no handshake and no probe."
+)
 @click.option("--log-level", type=click.Choice(LEVELS), help="Ask for log messages from this level on.")
 @click.option("--trace-context", is_flag=True, help="Send a W3C traceparent in _meta of each request.")
 @click.option(
@@ -52,6 +60,10 @@ KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TE
 @target_options
 def call(words: tuple[str, ...], arguments: str, kind: str, answers: tuple[str, ...], **options: Any) -> int:
     """Call one tool, get a prompt, read a resource, or send any method."""
+    if options["raw"] is not None:
+        return send_raw_frame(
+            spec_of(words, options), options["raw"], options["wait"], options["scratch"], options
+        )
     if not words:
         raise UsageError("Which tool?", "Write: mcp-loupe call TARGET TOOL --args '{…}'")
     if len(words) == 1 and "argv" not in click.get_current_context().meta:

@@ -25,6 +25,7 @@ from inspector.console.checking import Checker
 from inspector.console.invoking import TOOLS, request_of
 from inspector.console.outcome import Outcome
 from inspector.console.rounds import Round, converse
+from inspector.console.tasks import TTL_MS, State, follow
 from inspector.errors import Cancelled, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
@@ -56,6 +57,8 @@ class Call:
     progress: dict[str, Any] | None = None
     rounds: list[Round] = field(default_factory=list)
     """The answers of the last run that asked for input."""
+    states: list[State] = field(default_factory=list)
+    """How the task stood that the last run became."""
     ended_at: float | None = None
     first_seq: int = 0
     what: str = TOOLS
@@ -168,10 +171,12 @@ class Calls:
         timeout: float | None = None,
         what: str = TOOLS,
         patient: bool = True,
+        task: bool = False,
     ) -> Call:
         """Begin a call and return at once. definition: the tool as listed, for its headers and outputSchema.
 
-        patient: progress starts the time-out again. Raises UsageError for arguments that make no request.
+        patient: progress starts the time-out again. task: ask the server to make it a task (handshake era).
+        Raises UsageError for arguments that make no request.
         """
         if not 1 <= runs <= MOST_RUNS:
             raise UsageError(f"{runs} runs is out of range", f"Run between 1 and {MOST_RUNS} times")
@@ -186,7 +191,9 @@ class Calls:
                 self._calls.popitem(last=False)
         call.first_seq = connection.link.journal.last_seq + 1
         most = connection.spec.timeouts.most if patient else None
-        call.future = connection.start_task(self._run, connection, call, definition or {}, timeout, most)
+        call.future = connection.start_task(
+            self._run, connection, call, definition or {}, timeout, most, task
+        )
         return call
 
     def cancel(self, id_: str) -> Call:
@@ -202,9 +209,10 @@ class Calls:
         definition: Mapping[str, Any],
         timeout: float | None,
         most: float | None,
+        task: bool,
     ) -> None:
         try:
-            await self._runs(connection, call, definition, timeout, most)
+            await self._runs(connection, call, definition, timeout, most, task)
         finally:
             call.ended_at = time.time()
 
@@ -215,8 +223,11 @@ class Calls:
         definition: Mapping[str, Any],
         timeout: float | None,
         most: float | None,
+        task: bool,
     ) -> None:
         method, params = request_of(call.what, call.tool, call.arguments)
+        if task:
+            params["task"] = {"ttl": TTL_MS}
         headers = call_headers(connection, definition, call.arguments) if call.what == TOOLS else {}
         era = connection.peer.era if connection.peer is not None else None
 
@@ -228,14 +239,20 @@ class Calls:
                 method, whole, timeout=timeout, op=call.id, headers=headers, on_progress=progressed, most=most
             )
 
+        async def send_of_task(of_task: str, whole: dict[str, Any]) -> Reply:
+            return await connection.request(of_task, whole, timeout=timeout, op=call.id, most=most)
+
         async def ask(method: str, asked: Mapping[str, Any], key: str) -> tuple[str, Any]:
             return await self._asking.ask(call.server_key, call.c, method, asked, call=call.id, member=key)
 
         for _ in range(call.runs):
             call.rounds.clear()
+            call.states.clear()
             try:
                 reply = await converse(send, params, ask, connection, call.rounds.append)
-                verdict = await judged(self._checker, definition, reply) if call.what == TOOLS else None
+                reply = await follow(connection, reply, send_of_task, ask, call.states.append)
+                due = call.what == TOOLS and not ("taskId" in reply.result and call.states)
+                verdict = await judged(self._checker, definition, reply) if due else None
                 call.outcomes.append(outcome.of_reply(reply, verdict))
             except anyio.get_cancelled_exc_class():
                 call.outcomes.append(outcome.of_error(Cancelled(""), era))

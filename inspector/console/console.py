@@ -20,6 +20,7 @@ from inspector.console.checking import Checker
 from inspector.console.counting import Counting
 from inspector.console.exports import Exports
 from inspector.console.hosting import Hosting
+from inspector.console.rawframes import RawFrames
 from inspector.console.recorded import recorded_server, recorded_servers
 from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to
@@ -32,6 +33,7 @@ from inspector.console.worker import Worker
 from inspector.errors import ConnectionLost, LoupeError, UsageError
 from inspector.replay.check import Tool
 from inspector.settings.answers import Answers
+from inspector.settings.frames import SavedFrames
 from inspector.settings.paths import Paths
 from inspector.settings.rules_off import RulesOff
 from inspector.settings.servers import ServerList
@@ -129,6 +131,9 @@ class Console:
             self.asking = Asking(self.portal, Answers(self.paths.config / "answers.json"))
             self._open_recordings(stack)
             self.subscriptions = Subscriptions()
+            self.raw_frames = RawFrames(self._scratch)
+            stack.callback(self.raw_frames.close)
+            self.saved_frames = SavedFrames(self.paths.config / "frames.json")
             self.calls = Calls(self.checker, self.asking)
             stack.callback(self.close_all)
             self.replays = Replays(
@@ -276,6 +281,9 @@ class Console:
         if connection.state not in (CONNECTING, CONNECTED):
             self.asking.dropped(connection.c)
             self.subscriptions.dropped(connection.c)
+
+    def _scratch(self, spec: ServerSpec) -> Connection:
+        return Connection(spec, self.journal, self.portal, self.children)
 
     def extras(self, key: str) -> Extras:
         """What is added to each request to this server; kept from one connection to the next."""

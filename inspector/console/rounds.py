@@ -92,8 +92,11 @@ async def converse(
 
 def wanted_of(reply: Reply, connection: Connection) -> Wanted:
     """The questions of a result, and what is wrong with them."""
-    listed = reply.result.get("inputRequests")
-    state = raw_state(reply.raw)
+    return wanted_in(reply.result.get("inputRequests"), raw_state(reply.raw), connection)
+
+
+def wanted_in(listed: Any, state: RawJson | None, connection: Connection) -> Wanted:
+    """`inputRequests` taken apart, checked against what we declared."""
     if listed is None and state is None:
         return Wanted(
             (), None, "The result asks for input and names neither inputRequests nor a requestState"

@@ -11,6 +11,8 @@ STDIO: Final = "stdio"
 STREAMABLE_HTTP: Final = "streamable-http"
 SSE: Final = "sse"
 ERAS: Final = ("auto", "handshake", "modern")
+NO_ERA: Final = "none"
+"""Of a scratch connection: the transport comes up and nothing is sent. Never stored."""
 GRANTS: Final = ("authorization_code", "client_credentials")
 CLIENT_CAPABILITIES: Final = ("roots", "sampling", "elicitation", "elicitation.url")
 TASKS: Final = "io.modelcontextprotocol/tasks"

@@ -29,6 +29,7 @@ from inspector.errors import (
     Unreachable,
     UsageError,
 )
+from inspector.web.apps import blueprint as apps
 from inspector.web.calls import blueprint as calls
 from inspector.web.catalog import blueprint as catalog
 from inspector.web.catalog_exact import blueprint as catalog_exact
@@ -40,6 +41,7 @@ from inspector.web.frame import blueprint as frame
 from inspector.web.frame import close_store
 from inspector.web.guard import Guard
 from inspector.web.listening import blueprint as listen_
+from inspector.web.rawframe import blueprint as raw
 from inspector.web.render import Screen, Shell, install, resource_dir
 from inspector.web.replay import blueprint as replay
 from inspector.web.replay_runs import blueprint as replay_runs
@@ -58,8 +60,10 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     catalog_exact,
     findings,
     calls,
+    apps,
     client,
     listen_,
+    raw,
     timeline,
     replay,
     replay_runs,

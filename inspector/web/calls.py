@@ -15,6 +15,8 @@ from inspector.console.calls import MOST_RUNS, Call
 from inspector.console.console import Server
 from inspector.console.methods import known as known_methods
 from inspector.errors import UsageError
+from inspector.protocol.eras import HANDSHAKE
+from inspector.web.apps import app_of
 from inspector.web.calls_kinds import (
     BROKEN,
     METHOD,
@@ -77,6 +79,10 @@ class Bench:
     confirm: str
     options: Options
     facts: tuple[tuple[str, str], ...] = ()
+    tasks: bool = False
+    """The server can make a task of it when asked (handshake era)."""
+    app: str = ""
+    """The URI of the tool's app."""
     broken: str = ""
 
 
@@ -220,6 +226,7 @@ def _start(key: str, what: str, tool: str, order: Order) -> Call:
         timeout=order.timeout,
         what=what,
         patient="impatient" not in request.form,
+        task="task" in request.form,
     )
     wait([call.future], AT_ONCE_S)
     return call
@@ -315,6 +322,14 @@ def _completes(key: str, what: str) -> bool:
     return what in (PROMPTS, TEMPLATES) and "completions" in (capabilities or {})
 
 
+def _tasks(key: str, what: str) -> bool:
+    connection = console().server(key).connection
+    peer = connection.peer if connection is not None else None
+    return (
+        what == TOOLS and peer is not None and peer.era == HANDSHAKE and "tasks" in (peer.capabilities or {})
+    )
+
+
 def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
     definition = _definition(key, tool, what)
     annotations = definition.get("annotations") if what == TOOLS else None
@@ -330,6 +345,8 @@ def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
         confirmation(tool, annotations),
         options,
         facts_of(what, definition),
+        _tasks(key, what),
+        app_of(definition) if what == TOOLS else "",
         str(definition.get(BROKEN, "")),
     )
 

@@ -35,7 +35,8 @@ def kinds(server: Server, what: str) -> list[dict[str, Any]]:
         "href": url_for("calls.show", key=server.key, what=METHOD),
     }
     client = {"id": "client", "label": "Client", "href": url_for("listen.show", key=server.key)}
-    return [*found, other, client]
+    raw = {"id": "raw", "label": "Raw frames", "href": url_for("raw.show", key=server.key)}
+    return [*found, other, raw, client]
 
 
 def download(octets: bytes, name: str) -> Response:

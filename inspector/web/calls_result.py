@@ -15,13 +15,14 @@ from inspector.console.outcome import Outcome
 from inspector.errors import Cancelled
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
+from inspector.web.apps import runnable
 from inspector.web.calls_series import Series, series_of
 from inspector.web.calls_view import Progress, progress_of
 from inspector.web.causes import http_causes, tool_error_causes
 from inspector.web.frame import console, event_link, store
 from inspector.web.headlines import Headline, headline
 from inspector.web.listing import text_of
-from inspector.web.questions import QuestionView, Turn, turns_of, view_of
+from inspector.web.questions import QuestionView, Turn, turns_of, turns_of_task, view_of
 from inspector.web.results import Contents, Text, contents_of, error_object, shown
 from inspector.wire.events import C2S
 
@@ -68,6 +69,7 @@ class Shown:
     causes: tuple[str, ...] = ()
     questions: tuple[QuestionView, ...] = ()
     turns: tuple[Turn, ...] = ()
+    app: bool = False
     given_up: bool = False
     """Cancelled or timed out, not long ago: an answer may still come."""
     late: Row | None = None
@@ -97,7 +99,7 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         running=running,
         outcome=outcome,
         head=headline(outcome, call.what) if outcome is not None else None,
-        contents=contents_of(raw, of_tool=call.what == TOOLS)
+        contents=contents_of(raw, of_tool=call.what == TOOLS and not call.states)
         if outcome is not None and outcome.result is not None
         else None,
         error=shown(error) if error is not None else None,
@@ -119,7 +121,9 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
             turns_of(
                 list(call.rounds), console().asking.during(call.c, call.id, call.started_at, call.ended_at)
             )
+            + turns_of_task(list(call.states))
         ),
+        app=runnable(outcome) is not None,
     )
 
 

@@ -15,6 +15,7 @@ from inspector.catalog.forms import FieldError
 from inspector.console.answering import ACTIONS, ELICIT, ROOTS, SAMPLE, Answer, answer_of
 from inspector.console.asking import Question
 from inspector.console.rounds import Round
+from inspector.console.tasks import State
 from inspector.errors import UsageError
 from inspector.web.calls_view import Arguments, form_pane, posted_form
 from inspector.web.frame import console
@@ -191,6 +192,17 @@ def turns_of(rounds: Sequence[Round], questions: Sequence[Question]) -> list[Tur
         taken += len(here)
         found += [_turn(one) for one in here if not one.waiting]
     return found + [_turn(one) for one in questions if not one.member and not one.waiting]
+
+
+def turns_of_task(states: Sequence[State]) -> list[Turn]:
+    """How a task stood, each standing once."""
+    found: list[Turn] = []
+    for state in states:
+        sev = {"completed": "ok", "failed": "err", "cancelled": "off"}.get(state.status, "note")
+        turn = Turn(sev, state.status, f"task {state.task}{f': {state.message}' if state.message else ''}")
+        if not found or found[-1] != turn:
+            found.append(turn)
+    return found
 
 
 def _inputs(count: int) -> str:

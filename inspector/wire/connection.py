@@ -272,11 +272,12 @@ class Connection:
                         facts=self._opening.facts()) from None  # fmt: skip
         self._coming_up = None
         self.dispatcher.count_from(FIRST_ID)
-        self.dispatcher.may_answer = self.peer.era == eras.HANDSHAKE
+        handshake = self.peer is not None and self.peer.era == eras.HANDSHAKE
+        self.dispatcher.may_answer = handshake or self.peer is None
         self._announce()
         self._set(CONNECTED)
         self._ready.set_result(None)
-        if isinstance(self.transport, HttpTransport) and self.peer.era == eras.HANDSHAKE:
+        if isinstance(self.transport, HttpTransport) and handshake:
             tasks.start_soon(self.transport.listen)
 
     async def _live(self) -> None:

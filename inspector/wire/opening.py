@@ -13,7 +13,7 @@ import anyio.abc
 from inspector.errors import HttpFailed, LoupeError, NoEra
 from inspector.settings.child import child_environment, resolve_command
 from inspector.settings.hiding import Hider
-from inspector.settings.spec import SSE, STDIO, ServerSpec
+from inspector.settings.spec import NO_ERA, SSE, STDIO, ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import expand_environment, placeholders
 from inspector.wire.children import Children
@@ -50,8 +50,8 @@ class Opening:
         self.attempts: list[Attempt] = []
         self.deadline = 0.0
 
-    async def run(self, tasks: anyio.abc.TaskGroup) -> Peer:
-        """Bring the transport up and negotiate; raises the first real error."""
+    async def run(self, tasks: anyio.abc.TaskGroup) -> Peer | None:
+        """Bring the transport up and negotiate; None when nothing was to be sent. Raises the first real error."""
         self.deadline = anyio.current_time() + self.spec.timeouts.connect
         self.ready = expand_environment(self.spec)
         self.link.hider = Hider(placeholders(self.spec))
@@ -93,8 +93,10 @@ class Opening:
             raise NoEra(probe.why, remedy, facts=self.facts())
         return peer
 
-    async def _stdio(self, tasks: anyio.abc.TaskGroup) -> Peer:
+    async def _stdio(self, tasks: anyio.abc.TaskGroup) -> Peer | None:
         transport = await self._spawn(tasks)
+        if self.spec.era == NO_ERA:
+            return None
         negotiation = self._negotiation()
         peer = await self._discover(negotiation)
         if peer is not None:
@@ -115,9 +117,11 @@ class Opening:
         self.transport = self.dispatcher.transport = transport
         return transport
 
-    async def _http(self, tasks: anyio.abc.TaskGroup) -> Peer:
+    async def _http(self, tasks: anyio.abc.TaskGroup) -> Peer | None:
         transport = HttpTransport(self.link, self.ready, self.dispatcher, self.tokens)
         self.transport = self.dispatcher.transport = transport
+        if self.spec.era == NO_ERA:
+            return None
         negotiation = self._negotiation(transport)
         peer = await self._discover(negotiation)
         if peer is not None:
@@ -145,10 +149,12 @@ class Opening:
             raise first from None
         return await self._initialize_sse()
 
-    async def _sse(self, tasks: anyio.abc.TaskGroup) -> Peer:
+    async def _sse(self, tasks: anyio.abc.TaskGroup) -> Peer | None:
         transport = SseTransport(self.link, self.ready, self.dispatcher, self.tokens)
         self.transport = self.dispatcher.transport = transport
         await transport.start(tasks)
+        if self.spec.era == NO_ERA:
+            return None
         return await self._initialize_sse()
 
     async def _initialize_sse(self) -> Peer:

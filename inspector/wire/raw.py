@@ -12,6 +12,9 @@ from inspector.protocol import frames
 from inspector.wire.connection import CONNECTED, Connection
 from inspector.wire.dispatcher import Outgoing, Reply, Waiter
 from inspector.wire.events import id_text
+from inspector.wire.http import HttpTransport
+from inspector.wire.http_base import exchange
+from inspector.wire.sse import SseSplitter
 
 NO_ID = "raw"
 """Under which key a frame without an id waits: an id-less error of the peer can still settle it."""
@@ -65,3 +68,32 @@ async def send_raw(
     finally:
         dispatcher.waiting.pop(key, None)
     return RawAnswer(waiter.reply, waiter.error, waiter.sent.seq if waiter.sent else None)
+
+
+async def send_http(connection: Connection, method: str, headers: Mapping[str, str], body: bytes) -> None:
+    """One HTTP request of any method with these headers and no others of ours; what comes is recorded, not routed."""
+    transport = connection.transport
+    if not isinstance(transport, HttpTransport):
+        raise UsageError("Method and headers are free on streamable HTTP only", "Send the bytes alone")
+    link = connection.link
+    frame = frames.classify(body)
+    kind = frames.UNPARSED if frame.kind == frames.NOISE else frame.kind
+
+    def on_sent(seq: int) -> None:
+        if body:
+            link.sent(Outgoing(body, kind, frame.id, frame.method, None, "user"), http=seq, eol="none")
+
+    pairs = list(headers.items())
+    async with exchange(
+        transport.client, link, method, transport.url, pairs, body or None, on_sent=on_sent, cause="user"
+    ) as found:
+        if found.media_type != "text/event-stream":
+            answer = await found.body()
+            if answer.strip():
+                link.received(answer, eol="none", http=found.seq)
+            return
+        splitter = SseSplitter()
+        async for chunk in found.chunks():
+            for event in splitter.feed(chunk):
+                if event.data is not None and event.data.strip():
+                    link.received(event.data, eol="none", http=found.seq, sse=event.facts())

@@ -28,7 +28,15 @@ PIXEL = base64.b64encode(
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     )
 ).decode()
-APP = "<!doctype html><h1>App</h1><script>parent.postMessage('hi','*')</script>"
+APP = """<!doctype html><h1>App</h1><ul id=o></ul><script>
+const say = (what, how) => document.querySelector("#o").append(`${what}: ${how}; `);
+const tried = [
+  ["cookie", () => document.cookie], ["parent", () => parent.document.title], ["storage", () => localStorage.length],
+  ["top", () => { top.location = "/servers"; return "moved"; }],
+];
+for (const [what, how] of tried) { try { say(what, `reached ${how()}`); } catch (e) { say(what, "refused"); } }
+fetch("/servers").then(() => say("fetch", "reached"), () => say("fetch", "refused")).then(() => say("done", "yes"));
+</script>"""
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
 TOOLS[-1]["_meta"] = {"ui": {"resourceUri": "ui://app/main"}}
 PROMPTS = [
