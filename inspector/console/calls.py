@@ -29,6 +29,7 @@ from inspector.console.tasks import TTL_MS, State, follow
 from inspector.errors import Cancelled, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
+from inspector.protocol.numbers import integer
 from inspector.wire.connection import Connection
 from inspector.wire.dispatcher import RawJson, Reply
 from inspector.wire.http import HttpTransport
@@ -109,7 +110,7 @@ def read_arguments(text: str, what: str = "arguments") -> RawJson:
     if not text.strip():
         return RawJson("{}")
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=_refuse, parse_int=integer)
     except RecursionError:
         raise UsageError(f"The {what} are nested too deeply", "Flatten them") from None
     except json.JSONDecodeError as problem:
@@ -129,7 +130,7 @@ def read_arguments(text: str, what: str = "arguments") -> RawJson:
         compact = jsontext.compact(text)
         compact.encode()
     except UnicodeEncodeError:
-        compact = json.dumps(value, separators=(",", ":"))
+        compact = jsontext.compact_value(value)
     return RawJson(compact)
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from inspector.catalog import jsontext
 from inspector.errors import FileError
-from inspector.replay.compare import Comparison, Ignore, compare, question
+from inspector.replay.compare import Comparison, Ignore, compare, plain, question
 from inspector.replay.diff import comparison_json, outcome
 from inspector.replay.exchanges import Exchange
 from inspector.replay.sessions import RPC, exchange_of, is_answer, is_question, recorded, rows
@@ -35,7 +35,7 @@ SAME, CHANGED, ERROR_CHANGED, UNANSWERED, MISSING, ADDED = (
 )
 ERRORS: Final = ("error", "tool_error")
 MOST_EXCHANGES: Final = 200_000
-SHOWN_CHARS: Final = 2_000
+SHOWN_CHARS: Final = 600
 LAID_CHARS: Final = 400_000
 
 
@@ -164,7 +164,7 @@ def _answered(session: int, seq: int, asked: tuple[str, str, bytes], row: Row) -
     one = Exchange(row.c, method, None, frame, frame, row.ms)
     digest = b""
     with suppress(RecursionError):  # then it is compared as it is
-        digest = _digest(json.dumps(one.members, sort_keys=True))
+        digest = _digest(json.dumps(plain(one.members), sort_keys=True))
     return _Slim(method, name, key, Ref(session, seq, row.seq, row.bytes, row.ms, outcome(one)), digest)
 
 

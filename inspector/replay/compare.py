@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from inspector.errors import UsageError
+from inspector.protocol.numbers import LongInteger
 from inspector.replay.exchanges import REDACTED
 
 OPENERS: Final = ("initialize", "server/discover")
@@ -93,15 +94,18 @@ def question(method: str, params: Any, ignore: Ignore) -> str:
     kept = ignore.without(params, ("params",)) if params is not None else {}
     if isinstance(kept, dict):  # clients write `"arguments": {}`, `null` or nothing, and mean the same
         kept = {key: value for key, value in kept.items() if value is not None and value != {}}
-    return f"{method} {json.dumps(_plain(kept), sort_keys=True, ensure_ascii=True)}"
+    return f"{method} {json.dumps(plain(kept), sort_keys=True, ensure_ascii=True)}"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """The same value where `1.0` is 1, and an integer too long for Python stands as a text of its digits."""
+    if isinstance(value, LongInteger):
+        return f"\0{value.text}"
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
-    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+        return {key: plain(inner) for key, inner in value.items()}
+    return [plain(inner) for inner in value] if isinstance(value, list) else value
 
 
 def fits(recorded: Any, asked: Any) -> bool:

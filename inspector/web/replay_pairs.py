@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
 from statistics import median
@@ -13,6 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
+from inspector.catalog.jsontext import compact_value
 from inspector.replay.aligned import (
     ADDED,
     CHANGED,
@@ -31,9 +31,15 @@ from inspector.web.replay_query import Asked
 
 WINDOW: Final = 100
 MOST_LINES: Final = 1_500
+MOST_CHANGES: Final = 50
 AROUND: Final = 3
 LONG: Final = 60
 WIDEST: Final = 2_000
+DEEPEST: Final = 80
+HTML: Final = 120_000
+"""Characters of HTML that one comparison of texts, or the list of changes, may take: hidden characters grow tenfold."""
+NAME: Final = 200
+WHY: Final = 300
 _LINE_END: Final = re.compile(r"(?<!\\)((?:\\\\)*\\n)(?=.)")
 VERDICTS: Final[Mapping[str, tuple[str, str, str]]] = {
     "waiting": ("busy", "busy", "not sent yet"),
@@ -88,7 +94,9 @@ def window(pairs: Sequence[Aligned], asked: Asked, whys: Sequence[tuple[str, str
 
     def line(index: int) -> Line:
         why, remedy = whys[index] if whys else ("", "")
-        return Line(index, pairs[index], why, remedy, index == asked.e)
+        pair = pairs[index]
+        short = replace(pair, method=pair.method[:NAME], name=pair.name[:NAME])
+        return Line(index, short, why[:WHY], remedy[:WHY], index == asked.e)
 
     at = asked.at if asked.at < len(kept) else 0
     after = at + WINDOW
@@ -126,6 +134,17 @@ class Sided:
 
 
 def beside(before: str | None, after: str | None) -> Sided:
+    """`_beside`, its first lines where all of them would make the page too long."""
+    found = _beside(before, after)
+    left = HTML
+    for at, line in enumerate(found.lines):
+        left -= len(line.left or "") + len(line.right or "")
+        if left < 0:
+            return Sided(found.lines[:at], f"Only the first {at:,} lines are shown.")
+    return found
+
+
+def _beside(before: str | None, after: str | None) -> Sided:
     """Two JSON texts, laid out and aligned line by line; equal stretches are cut to AROUND lines beside a change.
 
     A text of several lines inside a string stands on as many lines here, for that is what most answers are.
@@ -167,14 +186,20 @@ def _line(equal: bool, left: str | None, right: str | None) -> Beside:
     if equal or left is None or right is None:
         sign = " " if equal else "+" if left is None else "-"
         return Beside(sign, _shown(left), _shown(right))
-    return Beside("~", *words(left, right))
+    return Beside("~", *words(_fitting(left), _fitting(right)))
 
 
 def _shown(line: str | None) -> Markup | None:
     if line is None:
         return None
-    more = Markup("…") if len(line) > WIDEST else Markup()
-    return visible(line[:WIDEST]) + more
+    return visible(_fitting(line))
+
+
+def _fitting(line: str) -> str:
+    """A line that can be shown: its indentation and its length bounded."""
+    text = line.lstrip(" ")
+    shown = " " * min(len(line) - len(text), DEEPEST) + text
+    return shown if len(shown) <= WIDEST else f"{shown[:WIDEST]}…"
 
 
 def _gap(count: int) -> list[Beside]:
@@ -194,22 +219,36 @@ def marked(change: ChangeText) -> tuple[Markup | None, Markup | None]:
 def pane(told: Told | None) -> dict[str, Any]:
     """Context of replay/_pair.html for a pair that was read."""
     if told is None:
-        return {"told": None, "sided": None, "params": None, "same_params": False}
+        return {"told": None, "sided": None, "params": None, "same_params": False, "changes": []}
     a, b = told.a, told.b
     params = beside(a.params if a else None, b.params if b else None)
     return {
         "told": told,
+        "changes": _changes(told),
         "sided": beside(a.answer if a else None, b.answer if b else None),
         "params": params,
         "same_params": a is not None and b is not None and a.params == b.params,
     }
 
 
+def _changes(told: Told) -> list[tuple[ChangeText, Markup | None, Markup | None]]:
+    """The first changes with their values, as many as the page can take."""
+    found = []
+    left = HTML
+    for change in told.changes[:MOST_CHANGES]:
+        before, after = marked(change)
+        left -= len(before or "") + len(after or "")
+        if left < 0:
+            break
+        found.append((change, before, after))
+    return found
+
+
 # --- reports
 
 
 def report_json(document: dict[str, Any]) -> str:
-    return json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+    return indented(compact_value(document)) + "\n"
 
 
 def report_markdown(document: dict[str, Any]) -> str:
@@ -235,11 +274,7 @@ def report_markdown(document: dict[str, Any]) -> str:
 
 
 def _values(change: dict[str, Any]) -> str:
-    shown = [
-        _code(json.dumps(change[name], ensure_ascii=False))[:200]
-        for name in ("before", "after")
-        if name in change
-    ]
+    shown = [_code(compact_value(change[name]))[:200] for name in ("before", "after") if name in change]
     return f": {' → '.join(f'`{text}`' for text in shown)}" if shown else ""
 
 

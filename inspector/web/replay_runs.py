@@ -28,8 +28,6 @@ from inspector.web.guard import spawns
 from inspector.web.replay import offered, recent
 from inspector.web.replay_pairs import (
     VERDICTS,
-    beside,
-    marked,
     pane,
     report_json,
     report_markdown,
@@ -289,7 +287,7 @@ def _shown(
     told, problem = _read(seen.opened.pair, asked.rules.ignore()) if seen.opened and read else (None, "")
     return {
         "asked": asked, "seen": seen, "place": here, "href": href, "fixed": fixed, "VERDICTS": VERDICTS,
-        "marked": marked, "beside": beside, "unread": problem, "recent": recent(), **pane(told),
+        "unread": problem, "recent": recent(), **pane(told),
     }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, Final
 
 from inspector.catalog.forms import FieldError
+from inspector.catalog.jsontext import compact_value
 from inspector.console.calls import read_arguments
 from inspector.console.console import Console, Server
 from inspector.console.replays import Planned
@@ -26,6 +27,7 @@ from inspector.wire.connection import CONNECTED
 from inspector.wire.events import C2S
 
 WINDOW: Final = 100
+NAME: Final = 200
 CHECKED_BYTES: Final = 1 << 20
 """A request up to this size is read to say whether it may be sent; a larger one is checked when it is."""
 METHODS: Final = (*PLAYABLE, "resources/subscribe", "logging/setLevel")
@@ -180,7 +182,7 @@ class View:
         answer = self.store.pair_of(row.session, row.seq)
         shown = _short(exchange)
         return Line(
-            row.seq, row.at_us, str(row.method), exchange.name if exchange else "", shown, answered(answer),
+            row.seq, row.at_us, str(row.method)[:NAME], exchange.name[:NAME] if exchange else "", shown, answered(answer),
             self.refusal(exchange, row.seq), exchange is None, row.seq in query.picks, query.edit(row.seq) is not None,
             row.seq == query.e,
         )  # fmt: skip
@@ -339,7 +341,7 @@ def _short(exchange: Exchange | None) -> str:
         "arguments", {key: each for key, each in params.items() if key not in ("_meta", "name", "uri")}
     )
     try:
-        text = json.dumps(shown, ensure_ascii=False, separators=(",", ":")) if shown not in ({}, None) else ""
+        text = compact_value(shown) if shown not in ({}, None) else ""
     except RecursionError:
         return "…"
     return text[:160]

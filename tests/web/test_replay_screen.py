@@ -19,9 +19,12 @@ from markupsafe import escape
 from werkzeug.datastructures import MultiDict
 from werkzeug.test import TestResponse
 
+from inspector.catalog import jsontext
+from inspector.console.calls import read_arguments
 from inspector.console.console import Console
 from inspector.console.replays import Replay
 from inspector.replay.aligned import Aligned, ChangeText, Ref
+from inspector.replay.compare import Ignore, question
 from inspector.settings.spec import ServerSpec, Timeouts
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
@@ -32,6 +35,7 @@ VERSIONED = Path(__file__).resolve().parents[1] / "servers" / "versioned.py"
 POSTED = {"Origin": ORIGIN}
 BIG = "12345678901234567890123"
 WAIT_S = 30.0
+PLAIN = Ignore(())
 HOSTILE = '<img src=x onerror="alert(1)">\u202e'
 
 
@@ -449,3 +453,19 @@ def test_a_markdown_report_escapes_what_servers_say() -> None:
     assert "<script>" not in text.replace("\\<script\\>", "")
     assert "\n# no" not in text
     assert "](" not in text.replace("\\](", "")
+
+
+def test_deep_wide_and_hidden_characters_make_no_endless_page() -> None:
+    deep = "[" * 900 + "]" * 900
+    hidden = json.dumps(["a\u202e" * 700] * 200, ensure_ascii=False)
+    for text in (deep, hidden):
+        found = beside(text, text.replace("]", ",1]", 1) if text is deep else None)
+        assert sum(len(line.left or "") + len(line.right or "") for line in found.lines) <= 120_000
+    assert found.problem.startswith("Only the first")
+
+
+def test_integers_past_pythons_limit_are_told_apart() -> None:
+    one, two = (jsontext.loads('{"n":%s}' % (digit * 5000)) for digit in "78")
+    assert question("tools/call", one, PLAIN) != question("tools/call", two, PLAIN)
+    assert question("tools/call", one, PLAIN) == question("tools/call", dict(one), PLAIN)
+    assert str(read_arguments('{"n":%s}' % ("9" * 5000))).count("9") == 5000
