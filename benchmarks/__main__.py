@@ -9,13 +9,15 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks import calls, lab, latency, listing, opening, recording, start, tracing
+from benchmarks import calls, code, lab, latency, listing, opening, recording, start, tracing
 from benchmarks.report import HEADS, Row, describe, machine, print_cells, print_rows
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "list-3mb": listing.list_3mb,
     "measuring": listing.measuring,
     "small-calls": calls.small_calls,
+    "code-start": code.code_start,
+    "code-calls": code.code_calls,
     "start": start.start,
     "idle-memory": start.idle_memory,
     "recording": recording.recording,

@@ -21,7 +21,7 @@ from inspector.discovery.access import EVERYONE, Access, read_contexts
 from inspector.discovery.code.approvals import WORDS, Ask, Decision, Nobody, covered_by_nothing
 from inspector.discovery.code.broker import Rules
 from inspector.discovery.code.calls import Call
-from inspector.discovery.code.comparison import Comparison, compare
+from inspector.discovery.code.comparison import Comparison, compare, texts_of
 from inspector.discovery.code.extract import Model
 from inspector.discovery.code.keeping import kept, read_kept
 from inspector.discovery.code.limits import limits_of
@@ -92,7 +92,7 @@ def code(script: str | None, catalog: tuple[str, ...], **options: Any) -> int:
             model=_model(options["extract_with"]), typed=not options["no_types"],
         )  # fmt: skip
         result = run.play()
-    against = compare(registry, stubs, text, result, Weigher(), access=access)
+    against = compare(texts_of(registry, stubs, text, result, access=access))
     if options["keep"] is not None:
         write_file(options["keep"], kept(text, result.calls).encode("utf-8", "surrogatepass"))
     if options["as_json"]:
@@ -229,7 +229,7 @@ def show(result: Result, against: Comparison) -> None:
         say(compact_value(result.value)[:4000])
     for call in result.calls:
         took = "" if call.ms is None else f" {call.ms:.1f} ms"
-        data = f"  data from {'; '.join(call.marks)}" if call.marks else ""
+        data = f"  carries data: {'; '.join(call.marks)}" if call.marks else ""
         warn(
             f"{call.n:>3} line {call.line or '?'} {printable(call.tool)} {call.status}{took}{printable(data)}"
         )

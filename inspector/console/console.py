@@ -25,6 +25,7 @@ from inspector.console.recorded import recorded_server, recorded_servers
 from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to
 from inspector.console.replays import Replays
+from inspector.console.scripts import Scripts
 from inspector.console.signing import SignIns
 from inspector.console.streaming import Otlp, exporter
 from inspector.console.subscriptions import Subscriptions
@@ -36,6 +37,7 @@ from inspector.settings.answers import Answers
 from inspector.settings.frames import SavedFrames
 from inspector.settings.paths import Paths
 from inspector.settings.rules_off import RulesOff
+from inspector.settings.scripts import ScriptList
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import ServerSpec
 from inspector.settings.tokens import TokenStore
@@ -135,6 +137,8 @@ class Console:
             stack.callback(self.raw_frames.close)
             self.saved_frames = SavedFrames(self.paths.config / "frames.json")
             self.calls = Calls(self.checker, self.asking)
+            self.saved_scripts = ScriptList(self.paths.config / "scripts.json")
+            self.scripts = Scripts(self.catalogs, self.connection, self.worker)
             stack.callback(self.close_all)
             self.replays = Replays(
                 self.opened,
@@ -144,6 +148,7 @@ class Console:
                 lambda: self.recorder.flush(FLUSH_S),
             )
             stack.callback(self.replays.close)
+            stack.callback(self.scripts.close)
             self._stack = stack.pop_all()
         return self
 

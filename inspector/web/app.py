@@ -34,6 +34,7 @@ from inspector.web.calls import blueprint as calls
 from inspector.web.catalog import blueprint as catalog
 from inspector.web.catalog_exact import blueprint as catalog_exact
 from inspector.web.client import blueprint as client
+from inspector.web.code import blueprint as code
 from inspector.web.compare import blueprint as compare
 from inspector.web.doctor import blueprint as doctor
 from inspector.web.findings import blueprint as findings
@@ -68,6 +69,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     replay,
     replay_runs,
     compare,
+    code,
     taps,
     traces,
 )

@@ -81,6 +81,7 @@ def screens(key: str | None) -> list[Screen]:
         Screen("replay", "Replay", replay, "replay", 5),
         Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
         Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
+        Screen("code", "Code", url_for("code.index", server=key), "prompt", 9),
     ]
 
 

@@ -13,13 +13,12 @@ from code_parts import Desk, Person, chaos, demo, desk
 
 from inspector.discovery.access import Access
 from inspector.discovery.code.broker import Rules
-from inspector.discovery.code.comparison import compare, model_text
+from inspector.discovery.code.comparison import compare, model_text, texts_of
 from inspector.discovery.code.extract import Extractor
 from inspector.discovery.code.keeping import kept, read_kept
 from inspector.discovery.code.limits import LimitHit, Limits, limits_of
 from inspector.discovery.code.runtime import CheckFailed, SandboxDied, ScriptFailed, Stopped
 from inspector.discovery.code.stubs import stubs_of
-from inspector.discovery.context import Weigher
 from inspector.errors import UsageError
 
 CLASSIC = """found = logs__search_logs()
@@ -59,7 +58,7 @@ def test_the_classic_task_prints_one_line_and_the_log_lines_stay_out_of_the_cont
         assert (len(effects.done), len(effects.failed), len(effects.unknown), effects.reads) == (3, 1, 0, 1)
         assert not effects.retry_safe and "Resume instead" in effects.advice[1]
 
-        against = compare(pair.registry, stubs_of(pair.registry), CLASSIC, result, Weigher())
+        against = compare(texts_of(pair.registry, stubs_of(pair.registry), CLASSIC, result))
         assert against.loop.total_tokens > 400_000 > 1_500 > against.code.total_tokens
         assert against.kept_out_tokens == against.loop.tokens[2] and against.exact
         text = model_text(result)

@@ -46,6 +46,7 @@ class Grants:
     globs: tuple[str, ...] = ()
     tools: set[str] = field(default_factory=set)
     categories: set[str] = field(default_factory=set)
+    flows: dict[str, set[str]] = field(default_factory=dict)
 
     def cover(self, call: Call, own_name: str) -> str:
         """What lets the call through, in words; empty when nothing does."""
@@ -57,12 +58,19 @@ class Grants:
             return f"the category {call.category}, allowed in this run"
         return ""
 
+    def cover_flow(self, call: Call) -> bool:
+        """Whether a person, asked about data on this way, allowed it for more than that call."""
+        known = self.flows.get(call.tool, set()) | self.flows.get(call.category, set())
+        return bool(known) and set(call.marks) <= known
+
     def add(self, decision: Decision, call: Call) -> str:
         """Take a decision in; what it says of this call."""
         if decision == "tool":
             self.tools.add(call.tool)
+            self.flows.setdefault(call.tool, set()).update(call.marks)
         elif decision == "category":
             self.categories.add(call.category)
+            self.flows.setdefault(call.category, set()).update(call.marks)
         return "" if decision == "deny" else f"allowed: {WORDS[decision]}"
 
 

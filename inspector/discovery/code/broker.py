@@ -134,7 +134,7 @@ class Broker:
         if call.marks and flows == "block":
             said = f"data of another server may not go to {call.server} ({'; '.join(call.marks)})"
             raise self._refused(call, "blocked", "PermissionError", said)
-        if call.marks and flows == "ask":
+        if call.marks and flows == "ask" and not self.grants.cover_flow(call):
             why = f"it carries data of another server: {'; '.join(call.marks)}"
         before = self._counterpart(call)
         if before is not None and before.status in ("unknown", "running"):

@@ -5,10 +5,12 @@ Both sides are derived from the run's real calls: in the loop every result a mod
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from inspector.catalog.jsontext import compact_value, utf8
+from inspector.catalog.providers import ANTHROPIC
 from inspector.discovery import meta_tools
 from inspector.discovery.access import EVERYONE, Access
 from inspector.discovery.code.calls import Call
@@ -77,32 +79,55 @@ class Comparison:
         }  # fmt: skip
 
 
-def compare(
-    registry: Registry, stubs: Stubs, code: str, result: Result, weigher: Weigher,
-    *, access: Access = EVERYONE, window: int = 200_000,
-) -> Comparison:  # fmt: skip
-    """Weigh one run. The loop makes the same calls in the same order; refused ones cost their error there too."""
-    tools = [weigher.tool(tool) for tool in registry.visible(access)]
-    asked = [compact_value({"name": call.tool, "input": dict(call.arguments)}) for call in result.calls]
-    given = [call.text or call.why for call in result.calls]
-    wrote = compact_value({"name": "run_code", "input": {"code": code}})
-    shown = [meta_tools.definition("run_code"), stubs.text()]
-    sizes, counts = _sums(weigher, shown, [wrote], [model_text(result)])
-    code_side = Side("code mode", (sizes[0], sizes[1], sizes[2]), (counts[0], counts[1], counts[2]), 2)
-    asked_sums, given_sums = _sums(weigher, asked, given)
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What there is to weigh, as plain text, so that a worker process can. tools: definitions as listed; stubs, code
+    and said: of the script's side; asked, given: of each call of the loop."""
+
+    tools: tuple[str, ...]
+    stubs: str
+    code: str
+    said: str
+    asked: tuple[str, ...]
+    given: tuple[str, ...]
+
+
+def texts_of(
+    registry: Registry, stubs: Stubs, code: str, result: Result, *, access: Access = EVERYONE
+) -> Texts:
+    """The loop makes the same calls in the same order; a refused one costs its error there too."""
+    return Texts(
+        tuple([tool.text for tool in registry.visible(access)]), stubs.text(), code, model_text(result),
+        tuple([compact_value({"name": call.tool, "input": dict(call.arguments)}) for call in result.calls]),
+        tuple([call.text or call.why for call in result.calls]),
+    )  # fmt: skip
+
+
+def compare(texts: Texts, provider: str = ANTHROPIC, window: int = 200_000) -> Comparison:
+    """Weigh one run, the definitions as that provider is sent them."""
+    weigher = Weigher(provider)
+    tools = [weigher.definition("", text) for text in texts.tools]
+    wrote = compact_value({"name": "run_code", "input": {"code": texts.code}})
+    shown = (meta_tools.definition("run_code"), texts.stubs)
+    code = Side("code mode", *_sums(weigher, shown, (wrote,), (texts.said,)), 2)
+    sizes, counts = _sums(weigher, (), texts.asked, texts.given)
     loop = Side(
         "tool loop",
-        (sum([piece.bytes for piece in tools]), asked_sums[0], asked_sums[1]),
-        (sum([piece.tokens for piece in tools]), given_sums[0], given_sums[1]),
-        len(result.calls) + 1,
+        (sum([piece.bytes for piece in tools]), sizes[1], sizes[2]),
+        (sum([piece.tokens for piece in tools]), counts[1], counts[2]),
+        len(texts.asked) + 1,
     )
-    return Comparison(code_side, loop, given_sums[1], asked_sums[1], weigher.tokenizer, weigher.exact, window)
+    return Comparison(code, loop, counts[2], sizes[2], weigher.tokenizer, weigher.exact, window)
 
 
-def _sums(weigher: Weigher, *groups: list[str]) -> tuple[list[int], list[int]]:
+Sums = tuple[int, int, int]
+
+
+def _sums(weigher: Weigher, *groups: Sequence[str]) -> tuple[Sums, Sums]:
     """(bytes of each group, tokens of each group)."""
     sizes = [sum([len(utf8(text)) for text in group]) for group in groups]
-    return sizes, [sum([weigher.tokens(text) for text in group]) for group in groups]
+    counts = [sum([weigher.tokens(text) for text in group]) for group in groups]
+    return (sizes[0], sizes[1], sizes[2]), (counts[0], counts[1], counts[2])
 
 
 def model_text(result: Result) -> str:

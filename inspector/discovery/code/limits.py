@@ -25,7 +25,7 @@ class Limits:
     output_bytes: int = 64 * 1024
     result_bytes: int = 4 * 1024 * 1024
     concurrency: int = 2
-    rate: float = 50.0
+    rate: float = 200.0
 
     def entry(self) -> dict[str, Any]:
         """By name, as `code --json` has it."""

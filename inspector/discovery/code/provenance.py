@@ -54,16 +54,16 @@ class Origins:
         others = {each: call for each, call in self._read.items() if each != server}
         if not others:
             return ()
-        found: dict[str, None] = {}
+        seen: dict[str, None] = {}
+        derived = False
         for leaf in _leaves(list(arguments.values())):  # the names of parameters are the tool's
             if isinstance(leaf, bool) or leaf is None or leaf in self._own or leaf == "":
                 continue
             sources = self._seen_in(leaf, others) if isinstance(leaf, str) else []
-            if sources:
-                found |= {f"{each}, read by call {others[each]}": None for each in sources}
-            elif not (isinstance(leaf, str) and self._seen_in(leaf, {server: 0})):
-                found |= {f"derived, perhaps from {' or '.join(others)}": None}
-        return tuple(found)
+            seen |= {f"{each}, read by call {others[each]}": None for each in sources}
+            if not sources and not (isinstance(leaf, str) and self._seen_in(leaf, {server: 0})):
+                derived = True
+        return (*seen, *([f"derived, perhaps from {' or '.join(others)}"] if derived else []))
 
     def _seen_in(self, text: str, servers: Mapping[str, int]) -> list[str]:
         pieces = set(_pieces_of(text))
