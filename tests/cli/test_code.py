@@ -14,7 +14,7 @@ print(f"{found['total']} entries, {len(counts)} distinct messages")
 for message, times in counts.items():
     demo_tracker__create_issue(title=message, body=f"seen {times} times")
 """
-PAIR = ("--catalog", "demo:logs", "--catalog", "demo:tracker")
+PAIR = ("--catalog", "demo:logs", "--catalog", "demo:tracker", "--timeout", "60")
 
 
 def test_the_classic_task_in_one_document(tmp_path: Path) -> None:

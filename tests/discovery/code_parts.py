@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +79,12 @@ def desk(folder: Path, *specs: tuple[str, ServerSpec]) -> Iterator[Desk]:
         yield Desk(registry_of(servers), connections, runtime, events)
 
 
+PATIENT = Timeouts(probe=30.0, connect=60.0, call=30.0)
+"""A busy machine takes seconds to start a server; a probe given up too soon would lock it into the other era."""
+
+
 def demo(name: str) -> tuple[str, ServerSpec]:
-    return name, demo_spec(name)
+    return name, replace(demo_spec(name), timeouts=PATIENT)
 
 
 def chaos(*faults: str, wait_s: float = 20.0) -> tuple[str, ServerSpec]:
@@ -89,5 +93,5 @@ def chaos(*faults: str, wait_s: float = 20.0) -> tuple[str, ServerSpec]:
     spec = demo_spec("chaos")
     argv = (sys.executable, "-m", "inspector.demo", "chaos", *words)
     return "chaos", ServerSpec(
-        "chaos", argv=argv, env=spec.env, source="demo", timeouts=Timeouts(1.0, 20.0, wait_s)
+        "chaos", argv=argv, env=spec.env, source="demo", timeouts=replace(PATIENT, call=wait_s)
     )

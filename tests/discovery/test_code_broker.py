@@ -17,6 +17,8 @@ from inspector.discovery.code.comparison import compare, model_text, texts_of
 from inspector.discovery.code.extract import Extractor
 from inspector.discovery.code.keeping import kept, read_kept
 from inspector.discovery.code.limits import LimitHit, Limits, limits_of
+from inspector.discovery.code.monty import MontyRuntime
+from inspector.discovery.code.run import Run
 from inspector.discovery.code.runtime import CheckFailed, SandboxDied, ScriptFailed, Stopped
 from inspector.discovery.code.stubs import stubs_of
 from inspector.errors import UsageError
@@ -278,6 +280,23 @@ def test_limits_are_settings_with_hard_maxima_and_each_is_an_error_of_its_own(fl
     assert hit(flood, calls=5) == ("calls", 5)
     assert hit("print('x' * 100)", output_bytes=50) == ("output_bytes", 50)
     assert hit(flood, rate=3.0) == ("rate", 3.0)
+
+
+def test_a_run_too_many_at_once_is_told_so(flat: Desk) -> None:
+    alone = MontyRuntime(1)
+    within: list[BaseException | None] = []
+
+    def second() -> None:
+        rules = Rules(allow=("*",))
+        other = Run("code-2", "1", flat.registry, stubs_of(flat.registry), alone, rules, None)
+        within.append(other.play().error)
+
+    run = flat.prepared(READ)
+    run._runtime = alone
+    run.broker._changed = lambda: second() if not within else None
+    assert run.play().error is None
+    alone.close()
+    assert isinstance(within[0], LimitHit) and (within[0].kind, within[0].allowed) == ("concurrency", 1)
 
 
 # --- extract

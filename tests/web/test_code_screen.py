@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from flask.testing import FlaskClient
@@ -13,12 +14,15 @@ from werkzeug.test import TestResponse
 from inspector.console.console import Console
 from inspector.console.scripts import ScriptRun
 from inspector.settings.paths import Paths
+from inspector.settings.spec import Timeouts
 from inspector.settings.targets import demo_spec
 from inspector.web.app import create_app
 from inspector.web.guard import Guard
 
 ORIGIN = "http://127.0.0.1:8006"
 WAIT_S = 30.0
+PAIR = ("logs", "tracker")
+PATIENT = Timeouts(probe=30.0, connect=60.0, call=30.0)
 
 
 def words(text: str) -> str:
@@ -30,7 +34,7 @@ class Desk:
 
     def __init__(self, console: Console, client: FlaskClient) -> None:
         self.console, self.client = console, client
-        self.keys = [console.servers_file.add(demo_spec(name)) for name in ("logs", "tracker")]
+        self.keys = [console.servers_file.add(replace(demo_spec(name), timeouts=PATIENT)) for name in PAIR]
         for key in self.keys:
             console.connect(key)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from inspector.discovery.registry import Tool
-from inspector.errors import LoupeError, UsageError
+from inspector.errors import LoupeError, TimedOut, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
 from inspector.wire.connection import CONNECTED, Connection
@@ -44,17 +44,23 @@ def sender(connection_of: Callable[[str], Connection | None]) -> Sender:
             raise UsageError(
                 f"There is no open connection to {tool.server}", "Connect it, or name a server, not a file"
             )
-        if (
-            connection.state != CONNECTED
-        ):  # said before anything is sent: later it would be unknown what took place
+        # Said before anything is sent: later it would be unknown what took place.
+        if connection.state != CONNECTED:
             raise UsageError(f"{tool.server} is not connected any more", "Connect it again")
-        reply: Reply = connection.ask(
-            "tools/call", {"name": tool.name, "arguments": dict(arguments)},
-            cause=CAUSE, op=op, headers=_headers(connection, tool, arguments),
-        )  # fmt: skip
-        return Sent(reply.result, 0, len(reply.raw), reply.ms, (reply.request_seq, reply.seq))
+        try:
+            return _sent(connection, tool, arguments, op)
+        except TimeoutError:
+            raise TimedOut(f"{tool.server} did not answer in time", "Look whether it took place") from None
 
     return send
+
+
+def _sent(connection: Connection, tool: Tool, arguments: Mapping[str, Any], op: str) -> Sent:
+    reply: Reply = connection.ask(
+        "tools/call", {"name": tool.name, "arguments": dict(arguments)},
+        cause=CAUSE, op=op, headers=_headers(connection, tool, arguments),
+    )  # fmt: skip
+    return Sent(reply.result, 0, len(reply.raw), reply.ms, (reply.request_seq, reply.seq))
 
 
 def frames_of(problem: LoupeError) -> tuple[int, ...]:
