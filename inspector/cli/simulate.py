@@ -16,16 +16,14 @@ from inspector.cli.output import write_file
 from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.discovery import meta_tools, report
 from inspector.discovery.access import read_contexts
-from inspector.discovery.context import NO_PROVIDER, Weigher
+from inspector.discovery.context import NO_PROVIDER
 from inspector.discovery.ledger import Row, percent
 from inspector.discovery.live import caller
-from inspector.discovery.play import Setting, Strategy
+from inspector.discovery.play import Strategy
 from inspector.discovery.policies import POLICIES, policy_of
-from inspector.discovery.presets import parse_preset
-from inspector.discovery.prompt_cache import rules_for
 from inspector.discovery.running import Run, flat_of, run_all
-from inspector.discovery.scenario import Scenario, read_scenario, write_scenario
-from inspector.discovery.search.search import METHODS, Search, method_of
+from inspector.discovery.scenario import Scenario, read_scenario, setting_of, write_scenario
+from inspector.discovery.search.search import METHODS
 from inspector.discovery.strategies import strategies
 from inspector.errors import UsageError
 
@@ -124,7 +122,7 @@ def _simulate(
     registry, connections = read_registry(
         scenario.catalogs, options, kept_for=access.name, keep_open=keep_open
     )
-    setting = _setting(scenario)
+    setting = setting_of(scenario)
     if connections:
         setting = replace(setting, call=caller(connections, registry))
     flat_registry = registry
@@ -137,19 +135,10 @@ def _simulate(
             meta["argv"] = argv
     flat = flat_of(setting, flat_registry)
     policy = policy_of(scenario.auto)
-    runs, not_run = run_all(chosen, setting, registry, flat, policy, scenario.expect, scenario.moves)
+    runs, not_run = run_all(
+        chosen, setting, registry, flat, policy, scenario.expect, scenario.choices, scenario.known
+    )
     return report.document(scenario, runs, not_run, flat, live=keep_open is not None), runs
-
-
-def _setting(scenario: Scenario) -> Setting:
-    own = dict(scenario.options)
-    if "preset" in own:
-        own["preset"] = parse_preset(own["preset"])
-    return Setting(
-        scenario.task or scenario.query, Weigher(scenario.provider), rules_for(scenario.provider),
-        Search(method_of(scenario.search)), scenario.query, scenario.access, scenario.window, scenario.always,
-        options=own,
-    )  # fmt: skip
 
 
 def show(document: dict[str, Any], runs: list[Run]) -> None:

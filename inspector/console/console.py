@@ -123,9 +123,7 @@ class Console:
             self.sign_ins = SignIns()
             self.counting = Counting()
             self.rules_off = RulesOff(self.paths.config / "findings.json")
-            self.hosting = Hosting(
-                self.journal.now_us, lambda c, method, uri: self.subscriptions.listens(c, method, uri)
-            )
+            self.hosting = Hosting(self.journal.now_us)
             self.catalogs = Catalogs(self.worker, self.recorder, self.store, self.hosting)
             checks = Worker(self.portal)
             stack.callback(checks.close)

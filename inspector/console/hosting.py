@@ -54,15 +54,9 @@ class PageLook:
 
 
 class Hosting:
-    """One cache for all servers of a console. clock: microseconds since the epoch, never going back. listens: whether
-    a subscription is open for what a method gives: connection, method, URI."""
+    """One cache for all servers of a console. clock: microseconds since the epoch, never going back."""
 
-    def __init__(
-        self,
-        clock: Callable[[], int],
-        listens: Callable[[int, str, Any], bool] = lambda _c, _method, _uri: False,
-    ) -> None:
-        self.listens = listens
+    def __init__(self, clock: Callable[[], int]) -> None:
         self.cache: HostCache[Reply] = HostCache()
         self.clock = clock
         self._salt = secrets.token_bytes(16)
@@ -99,12 +93,8 @@ class Hosting:
         """What a host would do now; nothing is sent, recorded or changed."""
         return self.cache.look(
             key_of(connection, server_key, method, params), self.context(connection, server_key), self.clock(),
-            told=self.told(connection, method, params.get("uri")).what == "notified",
+            told=told(connection, method).what == "notified",
         )  # fmt: skip
-
-    def told(self, connection: Connection, method: str, uri: Any = None) -> Verdict:
-        """Whether changes of a list or resource would reach us: announced, and a way open for them (row 29)."""
-        return told(connection, method, self.listens(connection.c, method, uri))
 
     def said(self, seq: int) -> Look[Reply] | None:
         """What the cache would have said to the request that the answer `seq` belongs to."""
@@ -213,16 +203,15 @@ def key_of(connection: Connection, server_key: str, method: str, params: Mapping
     return Key(server_key, target, era, declared, method, asked)
 
 
-def told(connection: Connection, method: str, subscribed: bool) -> Verdict:
-    """subscribed: the server acknowledged that it tells. In the handshake era lists need no subscription."""
+def told(connection: Connection, method: str) -> Verdict:
+    """Whether changes of a list would reach us: announced by the server, and a way open for them (row 29)."""
     peer, transport = connection.peer, connection.transport
     capabilities = (peer.capabilities if peer is not None else None) or {}
     offered = capabilities.get(_CAPABILITIES.get(method, "resources"))
     wanted = "subscribe" if method == "resources/read" else "listChanged"
     announced = isinstance(offered, Mapping) and offered.get(wanted) is True
-    unasked = peer is not None and peer.era == HANDSHAKE and method != "resources/read"
-    open_ = connection.state == CONNECTED and (subscribed or unasked)
-    if not subscribed and isinstance(transport, HttpTransport):
+    open_ = connection.state == CONNECTED and peer is not None and peer.era == HANDSHAKE
+    if isinstance(transport, HttpTransport):
         open_ = open_ and transport.stream_open
     return freshness.delivery(announced=announced, listening=open_)
 

@@ -128,18 +128,6 @@ class Subscriptions:
             found.state, found.why = ENDED, "You ended it"
         return found
 
-    def listens(self, c: int, method: str, uri: Any = None) -> bool:
-        """Whether changes of what `method` lists or reads come over connection `c`: the server acknowledged it."""
-        with self._lock:
-            here = [one for one in self._all if one.c == c and one.state == OPEN]
-        if method == "resources/read":
-            return any(uri in (one.honoured or one.wanted).get("resourceSubscriptions", ()) for one in here)
-        name = {"resources/templates/list": "resources"}.get(method, method.partition("/")[0])
-        return any(
-            isinstance(one.honoured, Mapping) and one.honoured.get(f"{name}ListChanged") is True
-            for one in here
-        )
-
     def notified(self, c: int, method: str, params: Mapping[str, Any]) -> None:
         """A notification came over connection `c`; on the loop."""
         with self._lock:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -38,6 +38,23 @@ class Weigher:
         self.exact = True
         self._tools: dict[str, Piece] = {}
 
+    def fork(self) -> Weigher:
+        """Another one with the same counts so far, for another thread."""
+        other = Weigher(self.provider, self.tokenizer)
+        other.exact, other._tools = self.exact, dict(self._tools)
+        return other
+
+    def unknown(self, texts: Iterable[str]) -> list[str]:
+        """Definitions not weighed yet, each once."""
+        return [text for text in dict.fromkeys(texts) if text not in self._tools]
+
+    def learn(self, tools: Iterable[Tool], weighed: Mapping[str, Piece]) -> None:
+        """Take over what was weighed elsewhere (`weigh`), by the definitions' texts."""
+        for tool in tools:
+            piece = weighed.get(tool.text)
+            if piece is not None:
+                self._tools[tool.text] = replace(piece, label=tool.public)
+
     def tokens(self, text: str) -> int:
         """By the tokenizer; `exact` turns False once a count was an estimate."""
         found = count(text, self.tokenizer)
@@ -62,6 +79,12 @@ class Weigher:
         """The provider's own tool prompt; 0 tokens where none is published."""
         known = None if self.provider == NO_PROVIDER else providers.hidden_prompt_tokens(self.provider)
         return Piece("hidden", "the provider's tool prompt", "", known or 0, 0)
+
+
+def weigh(provider: str, texts: Sequence[str]) -> tuple[list[Piece], bool]:
+    """Definitions as the provider is sent them, and whether every count is exact. Runs in the worker."""
+    weigher = Weigher(provider)
+    return [weigher.definition("", text) for text in texts], weigher.exact
 
 
 @dataclass(frozen=True, slots=True)

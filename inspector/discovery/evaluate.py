@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -182,13 +184,55 @@ def _mean(values: Sequence[float]) -> float | None:
 def read_tasks(path: Path) -> list[Task]:
     """A JSON Lines file: {"task", "expect": [names], "query"?, "context"?, "half"?}. Raises FileError."""
     try:
-        lines = path.read_text("utf-8").splitlines()
-        tasks = [_task(json.loads(line), number) for number, line in enumerate(lines, 1) if line.strip()]
-    except (OSError, ValueError, RecursionError) as problem:
+        text = path.read_text("utf-8")
+    except (OSError, ValueError) as problem:
         raise FileError(f"{path} cannot be read as tasks: {problem}", "One JSON object a line") from None
+    return parse_tasks(text, str(path))
+
+
+def parse_tasks(text: str, name: str) -> list[Task]:
+    """The same of text at hand; errors call it `name`."""
+    try:
+        # Not splitlines: a line separator may stand inside a task.
+        lines = text.removeprefix("\ufeff").split("\n")
+        tasks = [_task(json.loads(line), number) for number, line in enumerate(lines, 1) if line.strip()]
+    except (ValueError, RecursionError) as problem:
+        raise FileError(f"{name} cannot be read as tasks: {problem}", "One JSON object a line") from None
     if not tasks:
-        raise FileError(f"{path} holds no task", 'Write {"task": "…", "expect": ["tool"]}')
+        raise FileError(f"{name} holds no task", 'Write {"task": "…", "expect": ["tool"]}')
     return tasks
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSet:
+    """A task set that ships. catalog: what it was written for, in words."""
+
+    id: str
+    catalog: str
+    tasks: tuple[Task, ...] = field(repr=False)
+
+    def fits(self, registry: Registry) -> bool:
+        """Whether every expected tool is listed."""
+        names = {
+            name for server in registry.servers for tool in server.tools for name in (tool.name, tool.public)
+        }
+        return all(name in names for task in self.tasks for name in task.expect)
+
+
+SHIPPED: Final = {
+    "demo": "the demo catalog, 50 tools (demo:flat)",
+    "github": "@modelcontextprotocol/server-github 2025.4.8, 26 tools",
+}
+
+
+@functools.cache
+def task_sets() -> tuple[TaskSet, ...]:
+    """Those of data/tasks."""
+    folder = files("inspector.discovery").joinpath("data/tasks")
+    return tuple([
+        TaskSet(id_, catalog, tuple(parse_tasks(folder.joinpath(f"{id_}.jsonl").read_text("utf-8"), id_)))
+        for id_, catalog in SHIPPED.items()
+    ])  # fmt: skip
 
 
 def _task(row: Any, number: int) -> Task:

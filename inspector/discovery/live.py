@@ -19,47 +19,47 @@ CAUSE = "lab"
 
 
 class Sizes:
-    """A sink that notes how long each frame was, by seq."""
+    """A sink that notes how long each frame of one lab call was, by seq: other traffic is not ours."""
 
-    def __init__(self) -> None:
+    def __init__(self, c: int) -> None:
+        self.c = c
         self.bytes: dict[int, int] = {}
-        self.last: dict[tuple[int, str], int] = {}
+        self.last: dict[str, int] = {}
 
     def __call__(self, event: Event) -> None:
-        if event.t == "rpc" and event.raw is not None and event.dir in (C2S, S2C):
+        ours = event.t == "rpc" and event.c == self.c and event.cause == CAUSE
+        if ours and event.raw is not None:
             self.bytes[event.seq] = len(event.raw)
-            self.last[event.c, event.dir] = event.seq
+            self.last[event.dir] = event.seq
 
 
 def caller(connections: Mapping[str, Connection], registry: Registry) -> Caller:
     """How the lab asks: by the registry's server keys, over open connections."""
-    sizes = {key: Sizes() for key in connections}
-    for key, connection in connections.items():
-        connection.link.journal.sinks.append(sizes[key])
 
     def ask(key: str, tool: str, arguments: Mapping[str, Any]) -> Asked:
         connection = connections.get(key)
         if connection is None:
             raise UsageError(f"There is no open connection to {key}", "Use --live with a server, not a file")
         headers = _headers(connection, registry, key, tool, arguments)
-        try:
-            reply: Reply = connection.ask(
-                "tools/call", {"name": tool, "arguments": dict(arguments)}, cause=CAUSE, headers=headers
-            )
-        except PeerError as problem:
-            return _refused(connection, sizes[key], problem)
-        noted = sizes[key].bytes
+        sizes = Sizes(connection.c)
+        with connection.link.journal.heard_by(sizes):
+            try:
+                reply: Reply = connection.ask(
+                    "tools/call", {"name": tool, "arguments": dict(arguments)}, cause=CAUSE, headers=headers
+                )
+            except PeerError as problem:
+                return _refused(sizes, problem)
         return Asked(
-            noted.get(reply.request_seq, 0), len(reply.raw), reply.result, reply.ms,
+            sizes.bytes.get(reply.request_seq, 0), len(reply.raw), reply.result, reply.ms,
             (reply.request_seq, reply.seq), reply.result.get("isError") is True,
         )  # fmt: skip
 
     return ask
 
 
-def _refused(connection: Connection, sizes: Sizes, problem: PeerError) -> Asked:
+def _refused(sizes: Sizes, problem: PeerError) -> Asked:
     """A protocol error is an answer too: the model reads its text."""
-    asked, answered = sizes.last.get((connection.c, C2S), 0), sizes.last.get((connection.c, S2C), 0)
+    asked, answered = sizes.last.get(C2S, 0), sizes.last.get(S2C, 0)
     result = {"content": [{"type": "text", "text": problem.text}], "isError": True}
     return Asked(
         sizes.bytes.get(asked, 0), sizes.bytes.get(answered, 0), result, 0.0, (asked, answered), True

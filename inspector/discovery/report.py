@@ -33,7 +33,7 @@ def document(
         "provider": scenario.provider,
         "window": scenario.window,
         "tokenizer": {"name": first.setting.weigher.tokenizer, "exact": first.setting.weigher.exact,
-                      "role": _role(scenario.provider)},
+                      "role": role_of(scenario.provider)},
         "search": first.setting.search.method.id,
         "context": scenario.context or None,
         "policy": scenario.auto,
@@ -57,7 +57,7 @@ def document(
     }  # fmt: skip
 
 
-def _role(provider: str) -> str:
+def role_of(provider: str) -> str:
     """What the token figures are worth for this provider."""
     if provider == "openai":
         return "the provider's own tokenizer; what it makes of tool definitions is not published"
@@ -78,7 +78,7 @@ def run_entry(run: Run, flat: Flat) -> dict[str, Any]:
         "title": run.strategy.title,
         "outcome": run.outcome,
         "called": run.state.called,
-        "steps": _steps(run.state.ledger.rows),
+        "steps": steps_of(run.state.ledger.rows),
         "totals": totals_entry(run.state.totals),
         "versus_full": {
             "net_saved": run.versus.net_saved,
@@ -110,7 +110,8 @@ def _break_even(found: BreakEven) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _steps(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def steps_of(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    """`steps[]` of a run, with running totals."""
     steps, total, tokens = [], 0, 0
     for row in rows:
         total += row.reply_bytes if row.column in ("entry", "discovery") else 0

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from inspector.discovery.access import Access
 from inspector.discovery.advice import StageAdvice, advise
+from inspector.discovery.choices import Choice, follow
 from inspector.discovery.conversation import Course, cheaper_from, course, discoveries_until_flat
 from inspector.discovery.ledger import Versus, versus
-from inspector.discovery.play import Move, Setting, State, Strategy, begin, turn
+from inspector.discovery.play import Setting, State, Strategy, begin
 from inspector.discovery.policies import Policy, goal_of, play_out
 from inspector.discovery.prompt_cache import Rules
 from inspector.discovery.registry import Registry
@@ -30,6 +32,12 @@ class Flat:
         if rules not in self._courses:
             self._courses[rules] = course(self.state, rules)
         return self._courses[rules]
+
+    @property
+    def tokens(self) -> int:
+        """Of tools, hidden prompt and instructions: the task is not the catalog's doing."""
+        context = (self.state.requests or (self.state.model,))[0]
+        return context.tokens - sum([piece.tokens for piece in context.messages])
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,20 +86,26 @@ def run(
     *,
     policy: Policy = "top1",
     expect: str = "",
-    script: Sequence[Move] = (),
+    script: Sequence[Choice] = (),
+    contexts: Mapping[str, Access] | None = None,
 ) -> Run:
     """Play the script, then the policy. Raises UsageError when the strategy cannot be had here."""
     state = begin(strategy, setting, registry)
-    for move in script:
-        state = turn(strategy, state, move)
-    state = play_out(strategy, state, policy, expect)
+    for choice in script:
+        state = follow(strategy, state, choice, contexts)
+    return judged(strategy, play_out(strategy, state, policy, expect), flat, expect)
+
+
+def judged(strategy: Strategy, state: State, flat: Flat, expect: str = "") -> Run:
+    """A run as far as it has come, against the flat baseline."""
+    setting = state.setting
     left_out = strategy.left_out(state)
     outcome = _outcome(state, left_out, expect)
     totals = state.totals
     billed = flat.state.totals.billed if state.called else None
     against = versus(totals, flat.entry_bytes, billed)
     break_even = _break_even(state, flat) if state.called else None
-    advice = advise(flat.state.registry, setting.access, _flat_tokens(flat), setting.window)
+    advice = advise(flat.state.registry, setting.access, flat.tokens, setting.window)
     return Run(strategy, state, against, outcome, left_out, break_even, advice)
 
 
@@ -99,12 +113,6 @@ def _outcome(state: State, left_out: str, expect: str) -> str:
     if state.called is None:
         return "entry" if left_out and state.moves == 0 else "missed"
     return "called" if not expect or state.called in goal_of(state, expect) else "wrong"
-
-
-def _flat_tokens(flat: Flat) -> int:
-    """Of tools, hidden prompt and instructions: the task is not the catalog's doing."""
-    context = (flat.state.requests or (flat.state.model,))[0]
-    return context.tokens - sum([piece.tokens for piece in context.messages])
 
 
 def _break_even(state: State, flat: Flat) -> BreakEven:
@@ -125,13 +133,23 @@ def _break_even(state: State, flat: Flat) -> BreakEven:
 
 def run_all(
     strategies: Sequence[Strategy], setting: Setting, registry: Registry, flat: Flat, policy: Policy,
-    expect: str = "", script: Sequence[Move] = (),
+    expect: str = "", script: Sequence[Choice] = (), contexts: Mapping[str, Access] | None = None,
 ) -> tuple[list[Run], list[tuple[str, str]]]:  # fmt: skip
     """Side by side on the same task; (runs, (strategy, why not) of those that cannot be had here)."""
     runs, not_run = [], []
     for strategy in strategies:
         try:
-            runs.append(run(strategy, setting, registry, flat, policy=policy, expect=expect, script=script))
+            found = run(
+                strategy,
+                setting,
+                registry,
+                flat,
+                policy=policy,
+                expect=expect,
+                script=script,
+                contexts=contexts,
+            )
+            runs.append(found)
         except UsageError as problem:
             if len(strategies) == 1:
                 raise

@@ -9,7 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from inspector.discovery.access import EVERYONE, Access, parse_contexts
-from inspector.discovery.play import Move
+from inspector.discovery.choices import Choice, parse_choice
+from inspector.discovery.context import Weigher
+from inspector.discovery.play import Setting
+from inspector.discovery.presets import parse_preset
+from inspector.discovery.prompt_cache import rules_for
+from inspector.discovery.search.search import Search, method_of
 from inspector.errors import FileError, UsageError
 
 SCHEMA: Final = "mcp-loupe/scenario/1"
@@ -18,7 +23,7 @@ SCHEMA: Final = "mcp-loupe/scenario/1"
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """Everything a run needs. catalogs, baseline: targets as on the command line. contexts: authorization contexts as
-    in docs/lab.md. script: the moves to play first, [{tool, arguments?}]; the policy `auto` goes on from there."""
+    in docs/lab.md. script: what to choose first, as in choices.py; the policy `auto` goes on from there."""
 
     catalogs: tuple[str, ...] = ()
     baseline: str = ""
@@ -41,15 +46,34 @@ class Scenario:
         """The chosen authorization context. Raises UsageError when there is none of that name."""
         if not self.context:
             return EVERYONE
-        known = parse_contexts(dict(self.contexts))
+        known = self.known
         if self.context not in known:
             there = ", ".join(known) or "none"
             raise UsageError(f"There is no authorization context {self.context}", f"Known: {there}")
         return known[self.context]
 
     @property
-    def moves(self) -> list[Move]:
-        return [Move(str(each["tool"]), each.get("arguments")) for each in self.script]
+    def known(self) -> dict[str, Access]:
+        """All authorization contexts, by name. Raises UsageError."""
+        return parse_contexts(dict(self.contexts))
+
+    @property
+    def choices(self) -> list[Choice]:
+        """The script. Raises UsageError."""
+        return [parse_choice(each) for each in self.script]
+
+
+def setting_of(scenario: Scenario, weigher: Weigher | None = None, search: Search | None = None) -> Setting:
+    """The dry setting of a scenario. weigher, search: kept from an earlier run of the same provider and method.
+    Raises UsageError for what there is not."""
+    own = dict(scenario.options)
+    if "preset" in own:
+        own["preset"] = parse_preset(own["preset"])
+    return Setting(
+        scenario.task or scenario.query, weigher or Weigher(scenario.provider), rules_for(scenario.provider),
+        search or Search(method_of(scenario.search)), scenario.query, scenario.access, scenario.window,
+        scenario.always, options=own,
+    )  # fmt: skip
 
 
 def parse_scenario(found: Any) -> Scenario:
@@ -72,8 +96,7 @@ def parse_scenario(found: Any) -> Scenario:
             raise UsageError(f"{key} of this scenario has the wrong type", f"Write it as {wanted.__name__}")
         values[key] = value
     scenario = Scenario(**values)
-    if not all(isinstance(each, dict) and isinstance(each.get("tool"), str) for each in scenario.script):
-        raise UsageError("The script is a list of moves", 'Write {"tool": "NAME", "arguments": {}}')
+    _ = scenario.choices
     return scenario
 
 

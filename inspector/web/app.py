@@ -41,6 +41,9 @@ from inspector.web.findings import blueprint as findings
 from inspector.web.frame import blueprint as frame
 from inspector.web.frame import close_store
 from inspector.web.guard import Guard
+from inspector.web.lab import blueprint as lab
+from inspector.web.lab_evaluate import blueprint as lab_evaluate
+from inspector.web.lab_files import blueprint as lab_files
 from inspector.web.listening import blueprint as listen_
 from inspector.web.rawframe import blueprint as raw
 from inspector.web.render import Screen, Shell, install, resource_dir
@@ -72,6 +75,9 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     code,
     taps,
     traces,
+    lab,
+    lab_files,
+    lab_evaluate,
 )
 """One blueprint a screen, in the order of the navigation."""
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from inspector.console.catalogs import Catalog
 from inspector.console.console import Server
-from inspector.console.hosting import PageLook
+from inspector.console.hosting import PageLook, told
 from inspector.discovery.host_cache import Look
 from inspector.web.catalog_facts import PageFacts
 from inspector.web.frame import console
@@ -97,5 +97,5 @@ def host_now(server: Server, catalog: Catalog, first: int, most: int) -> HostNow
     method = METHODS[catalog.snapshot.what]
     asked = [{} if page.cursor is None else {"cursor": page.cursor} for page in catalog.snapshot.pages]
     looks = [hosting.look(connection, server.key, method, params) for params in asked[first : first + most]]
-    delivery = hosting.told(connection, method)
+    delivery = told(connection, method)
     return HostNow(hosting.context(connection, server.key), tuple(looks), delivery.why, delivery.row)

@@ -80,6 +80,7 @@ def screens(key: str | None) -> list[Screen]:
         Screen("timeline", "Timeline", url_for("timeline.show", server=key, session=session), "timeline", 4),
         Screen("replay", "Replay", replay, "replay", 5),
         Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
+        Screen("lab", "Lab", url_for("lab.index", catalog=key), "lab", 7),
         Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
         Screen("code", "Code", url_for("code.index", server=key), "prompt", 9),
     ]
@@ -204,6 +205,8 @@ def _same_screen(key: str, screen: str) -> str:
         return url_for("timeline.show", server=key)
     if screen == "replay":
         return url_for("replay.index", to=key)
+    if screen == "lab":
+        return url_for("lab.index", catalog=key)
     return url_for("servers.show", key=key)
 
 

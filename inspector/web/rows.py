@@ -375,7 +375,10 @@ def _cache(row: Stored, _known: Known) -> Words:
 
 
 def _lab(row: Stored, _known: Known) -> Words:
-    return Words("lab", "lab", "lab", str(row.body.get("run", "")), json.dumps(row.body, ensure_ascii=False))
+    body = row.body
+    what = f"step {body['n']}" if "n" in body else "run"
+    said = [body.get("strategy"), body.get("got"), f"run {body.get('run', '')}"]
+    return Words("lab", "lab", "lab", what, " · ".join([str(each) for each in said if each]))
 
 
 def _remark(row: Stored, _known: Known) -> Words:

@@ -10,7 +10,8 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,6 +142,17 @@ class Journal:
                 event.method = event.method or request.method
                 event.op = event.op or request.op
                 event.cause = event.cause or request.cause
+
+    @contextmanager
+    def heard_by(self, sink: Sink) -> Iterator[None]:
+        """Hand every event to `sink`, too, while the block runs."""
+        with self._lock:
+            self.sinks.append(sink)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self.sinks.remove(sink)
 
     def forget(self, c: int) -> None:
         """Drop what still waits on a closed connection."""

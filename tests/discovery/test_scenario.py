@@ -30,7 +30,7 @@ def test_the_script_is_replayed_to_the_same_ledger() -> None:
         {"tool": "search_tools", "arguments": {"query": "void"}},
         {"tool": "get_tool_details", "arguments": {"name": "billing__void_invoice"}},
     )
-    moves = Scenario(script=script).moves
+    moves = Scenario(script=script).choices
 
     def ledger() -> object:
         state = begin(strategy("search_stable"), setting(), shop())

@@ -170,16 +170,3 @@ def test_the_switch_is_in_the_address_and_a_refresh_says_what_the_cache_did(tmp_
         assert found.asked == []
         timeline = found.client.get("/timeline?server=hints&kind=cache", base_url=ORIGIN).text
         assert "fresh for another" in timeline
-
-
-def test_an_acknowledged_listen_is_told_of_changes_in_the_modern_era_too(tmp_path: Path) -> None:
-    with live(tmp_path, hints("--ttl", "tools/list=300000")) as found:
-        connection = found.console.connection("hints")
-        assert found.console.hosting.told(connection, "tools/list").row == 29
-        found.console.subscriptions.begin(connection, "hints", [], ["toolsListChanged"])
-        found.call("touch_catalog")
-        assert found.told.wait(WAIT_S)
-        assert found.console.hosting.told(connection, "tools/list").what == "notified"
-        assert found.console.hosting.told(connection, "prompts/list").row == 29
-        found.refresh()
-        assert found.verdicts() == [("invalidated", 26, "would")]
