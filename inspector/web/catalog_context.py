@@ -250,7 +250,7 @@ def pane(catalog: Catalog, index: Index, query: Query) -> dict[str, Any]:
         "detail": detail_of(catalog, index, query), "pages": pages[first : first + PAGES_SHOWN],
         "pages_first": first, "pages_total": len(pages), "PAGES_SHOWN": PAGES_SHOWN, "PAST": query.snapshot or None,
         "instructions": instructions, "instructions_bytes": len(utf8(instructions or "")),
-        "host": host_now(console().server(catalog.server_key), catalog, first, PAGES_SHOWN),
+        "host": host_now(console().shown(catalog.server_key), catalog, first, PAGES_SHOWN),
         "counts": counts(pages[first : first + PAGES_SHOWN]), "live": catalog.live, "kept_count": len(kept),
     } | findings_of(catalog, index, query) | history_of(catalog, query, kept)  # fmt: skip
 

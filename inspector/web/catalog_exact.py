@@ -83,7 +83,7 @@ def page(key: str, catalog: Catalog, which: tuple[str, str], problem: LoupeError
         text[:SHOWN], max(0, len(text) - SHOWN),
     )  # fmt: skip
     context: dict[str, Any] = {
-        "key": key, "server": console().server(key), "shown": shown, "found": found, "provider": provider, "model": model,
+        "key": key, "server": console().shown(key), "shown": shown, "found": found, "provider": provider, "model": model,
         "TITLES": TITLES, "own": counted, "hidden": providers.hidden_prompt_tokens(provider),
         "failure": problem_of(problem) if problem else None, "counter": COUNTERS[provider],
         "listed_at": catalog.listed_at_us,
