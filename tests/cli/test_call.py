@@ -178,3 +178,35 @@ def test_rounds_are_answered_in_order_and_one_left_over_ends_the_call(tmp_path: 
     ran = loupe(tmp_path, *words[:4], "--json", "--", sys.executable, str(ASKING), "--modern")
     assert (ran.code, ran.json["outcome"]) == (1, "input_required")
     assert "declined: no --answer is left" in ran.err
+
+
+@pytest.mark.parametrize("era", ["handshake", "modern"])
+def test_a_tool_of_the_sdk_that_asks_twice_is_answered_in_either_era(era: str, tmp_path: Path) -> None:
+    words = [
+        "call",
+        "introduce",
+        "--era",
+        era,
+        "--answer",
+        '{"name":"Ada"}',
+        "--answer",
+        '{"years":36}',
+        "--json",
+    ]
+    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING.with_name("sdk_asking.py")))
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["content"][0]["text"] == "Ada is 36."
+    assert ran.err.count("asked elicitation/create") == 2
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"), [('{"jsonrpc":"2.0","id":"r","method":"ping"}', 0), ("not JSON", 1)]
+)
+def test_a_raw_frame_is_sent_as_it_is_and_silence_is_an_exit_code(
+    frame: str, code: int, tmp_path: Path
+) -> None:
+    words = ["call", "--raw", frame, "--wait", "0.5", "--scratch", "--json"]
+    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING))
+    assert (ran.code, ran.json["outcome"]) == (code, ("answered", "silence")[code]), ran.err
+    sent = [one["raw"] for one in ran.json["frames"] if one["dir"] == "c2s"]
+    assert sent == [frame]

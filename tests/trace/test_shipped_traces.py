@@ -15,6 +15,8 @@ HOLDS = {
     "sqlite-crash": ("stderr", "has no attribute 'list_resources'"),
     "azure-noise": ("noise", "No X display available"),
     "everything-handshake": ("rpc", "notifications/tools/list_changed"),
+    "everything-subscription": ("rpc", "notifications/resources/updated"),
+    "sdk-rounds": ("rpc", '"resultType":"input_required"'),
     "git-modern": ("stderr", "git.cmd"),
     "teradata-hints": ("rpc", '"ttlMs":300000'),
 }
