@@ -193,7 +193,7 @@ def test_back_and_forward_keep_what_was_chosen_later(browser: Browser) -> None:
 def test_a_piece_of_the_context_is_shown_as_the_model_is_sent_it(browser: Browser) -> None:
     browser.settled(lab())
     text = browser.get(lab() + "&piece=1")
-    assert "exactly as the model is sent it" in text
+    assert "as the model is sent it, laid out" in text
     assert "input_schema" in plain(text) and "search_tools" in plain(text)
 
 
