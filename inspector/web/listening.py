@@ -5,10 +5,12 @@ from __future__ import annotations
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from inspector.console.answering import ROOTS
 from inspector.console.console import Server
 from inspector.console.subscriptions import LISTS, OPEN, Subscription
 from inspector.errors import UsageError
 from inspector.protocol import eras
+from inspector.settings.answers import digest
 from inspector.web.calls import is_partial
 from inspector.web.calls_links import kinds
 from inspector.web.frame import console, shell
@@ -44,6 +46,7 @@ def show(key: str) -> str:
         declares=DECLARES,
         extras=console().extras(key),
         levels=LEVELS,
+        roots=_roots(key),
         saved=console().asking.answers.all(key),
         declines=console().asking.answers.declines(key),
         uri=request.args.get("uri", ""),
@@ -91,7 +94,13 @@ def change(key: str) -> AnyResponse:
     extras = console().extras(server.key)
     extras.log_level = level if level in LEVELS else None
     extras.trace = "trace" in request.form
-    console().asking.answers.set_declines(key, "declines" in request.form)
+    answers = console().asking.answers
+    answers.set_declines(key, "declines" in request.form)
+    roots = [{"uri": line.strip()} for line in request.form.get("roots", "").splitlines() if line.strip()]
+    if roots:
+        answers.save(key, ROOTS, {}, "result", {"roots": roots})
+    else:
+        answers.forget(key, digest(ROOTS, {}))
     return _back(key)
 
 
@@ -100,6 +109,13 @@ def forget(key: str) -> AnyResponse:
     """Drop a saved answer."""
     console().asking.answers.forget(console().server(key).key, request.form.get("digest", ""))
     return _back(key)
+
+
+def _roots(key: str) -> str:
+    """The folders that are saved as the answer to roots/list, a URI a line."""
+    kept = console().asking.answers.find(key, ROOTS, {})
+    listed = kept.body.get("roots") if kept is not None and isinstance(kept.body, dict) else None
+    return "\n".join(str(one.get("uri")) for one in listed or [] if isinstance(one, dict))
 
 
 def _connection(key: str) -> Connection:

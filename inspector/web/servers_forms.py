@@ -20,7 +20,7 @@ MASK: Final = "••••••"
 """Stands for a stored value of env or headers: sent back unchanged, it means the value stays."""
 BY_HAND: Final = "added by hand"
 DECLARES: Final = {
-    "roots": "The server may ask which folders it should work in. An empty list, unless you save another answer.",
+    "roots": "The server may ask which folders it should work in. You name them on Call, under Client.",
     "sampling": "The server may ask for a model's answer. You write it, on the Call screen, or decline.",
     "elicitation": "The server may ask you questions in the middle of a call. You answer on the Call screen.",
     "elicitation.url": "The server may send you to a web address. Loupe shows it whole and never opens it.",

@@ -342,3 +342,12 @@ def test_the_late_answer_to_a_cancelled_call_is_shown(half: Half) -> None:
     assert "The answer came late, after Loupe had stopped waiting" in words(
         half.get(f"/call/old/result/{call.id}", part=True).text
     )
+
+
+def test_folders_are_named_on_the_client_tab(half: Half) -> None:
+    half.post("/call/old/client/extras", part=False, roots="file:///a\n\nfile:///b\n")
+    assert "file:///a\nfile:///b</textarea>" in half.get("/call/old/client").text
+    asked = half.run("old", "tools", "ask_roots")
+    half.post("/call/old/client/extras", part=False, roots="")
+    assert '{"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]}' in asked
+    assert half.console.asking.answers.all("old") == []
