@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,20 +79,20 @@ def step(page: Page, number: int) -> None:
     expect(page.locator("#ledger tbody tr")).to_have_count(number + 1)
 
 
-def test_the_lab_steps_through_a_live_server_and_a_huge_catalog_as_the_command_does(
-    page: Page, complaints: Complaints, tmp_path: Path
-) -> None:
-    running = start_console(tmp_path / "data", tmp_path, "demo:flat", "demo:progressive")
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    home = tmp_path_factory.mktemp("lab")
+    running = start_console(home / "data", home, "demo:flat", "demo:progressive")
     try:
-        page.goto(running.url)
-        live_run(page, running, tmp_path)
-        huge_run(page, running, tmp_path)
-        assert complaints.heard == []
+        yield running
     finally:
         running.stop()
 
 
-def live_run(page: Page, running: Running, home: Path) -> None:
+def test_the_lab_steps_through_a_live_server_as_the_command_does(
+    page: Page, lab: Running, complaints: Complaints
+) -> None:
+    page.goto(lab.link())
     for tools in ("50", "3"):
         expect(page.locator("#servers .srv__n").get_by_text(tools, exact=True)).to_be_visible()
     page.get_by_role("link", name="Lab", exact=True).click()
@@ -107,7 +108,7 @@ def live_run(page: Page, running: Running, home: Path) -> None:
         step(page, number)
     expect(page.locator("#next-move")).to_contain_text("list_invoices was called")
     run = simulated(
-        home, "--catalog", "demo:progressive", "--baseline", "demo:flat", "--task", "a billing question",
+        lab.home, "--catalog", "demo:progressive", "--baseline", "demo:flat", "--task", "a billing question",
         "--strategy", "server_driven", "--live",
     )  # fmt: skip
     assert totals(page) == wanted(run)
@@ -129,11 +130,15 @@ def live_run(page: Page, running: Running, home: Path) -> None:
     expect(page.locator("#explain")).to_contain_text(f"{run['steps'][2]['reply_bytes']:,}")
     page.go_back()
     expect(page.locator("#l4")).to_have_attribute("aria-selected", "true")
+    assert complaints.heard == []
 
 
-def huge_run(page: Page, running: Running, home: Path) -> None:
-    file = big_catalog(home / "big.jsonl")
-    page.goto(f"{running.base}/lab?edit=1")
+def test_the_lab_steps_through_2720_tools_as_the_command_does(
+    page: Page, lab: Running, complaints: Complaints
+) -> None:
+    page.goto(lab.link())
+    file = big_catalog(lab.home / "big.jsonl")
+    page.goto(f"{lab.base}/lab?edit=1")
     page.locator("#catalog-file").set_input_files(str(file))
     page.get_by_role("button", name="Add", exact=True).click()
     page.locator("#task").fill("export the report of service 41")
@@ -142,7 +147,7 @@ def huge_run(page: Page, running: Running, home: Path) -> None:
     for number in (1, 2, 3):
         step(page, number)
     run = simulated(
-        home,
+        lab.home,
         "--catalog",
         str(file),
         "--task",
@@ -156,3 +161,4 @@ def huge_run(page: Page, running: Running, home: Path) -> None:
     page.locator("#s-full a").click()
     expect(page.locator(".lab__pieces")).to_contain_text("more definitions")
     assert len(page.content()) < 400_000
+    assert complaints.heard == []
