@@ -38,7 +38,7 @@ CALL_S = 5.0
 GRACE_S = 10.0
 TEED = 4
 JUDGED_MINUTES = 20
-GROWTH = {"threads": 1.1, "fds": 1.1, "rss_mb": 1.1}
+GROWTH = {"threads": 1.1, "fds": 1.1, "rss_mb": 1.1, "blocks": 1.1}
 QUIET = Timeouts(probe=20.0, connect=60.0, call=CALL_S, close=1.0)
 SLOW_FAULTS = {
     "slow_drip",
@@ -96,6 +96,7 @@ class Soak:
         self.seed = seed
         self.examples = examples()
         self.faults = faults()
+        self._decks: dict[str, list[str]] = {}
         self.worst_s = 0.0
 
     def drive(self, n: int) -> None:
@@ -120,7 +121,7 @@ class Soak:
 
     def _call(self, key: str, n: int, chance: random.Random) -> None:
         if "chaos" in key:
-            tool, arguments = chance.choice(self.faults), "{}"
+            tool, arguments = self._next_fault(key, chance), "{}"
         else:
             tool = chance.choice(sorted(self.examples))
             arguments = json.dumps(self.examples[tool])
@@ -138,6 +139,13 @@ class Soak:
         self.worst_s = max(self.worst_s, time.monotonic() - began)
         outcome = call.outcome
         self.tally.count(outcome.what if outcome is not None else "unknown")
+
+    def _next_fault(self, key: str, chance: random.Random) -> str:
+        """The faults in a new random order again and again, so that each has come before growth is judged."""
+        deck = self._decks.setdefault(key, [])
+        if not deck:
+            deck += chance.sample(self.faults, len(self.faults))
+        return deck.pop()
 
     def kill_some(self, every_s: float) -> None:
         """Now and then SIGKILL the process of a server that has no tee."""
@@ -157,6 +165,7 @@ def sample(me: psutil.Process) -> dict[str, float]:
         "threads": me.num_threads(),
         "fds": me.num_fds(),
         "rss_mb": round(me.memory_info().rss / 1e6, 1),
+        "blocks": sys.getallocatedblocks(),
         "children": len(me.children(recursive=True)),
     }
 

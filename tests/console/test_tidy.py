@@ -1,0 +1,39 @@
+"""The collector's schedule: ours while a console is open, the interpreter's own afterwards; a cycle does not stay."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+
+import pytest
+
+from inspector.console import tidy
+from inspector.console.tidy import THRESHOLDS, Tidy
+
+
+class Knot:
+    def __init__(self) -> None:
+        self.me = self
+
+
+def test_the_schedule_is_ours_while_it_is_open_and_given_back() -> None:
+    before = gc.get_threshold()
+    kept = Tidy()
+    assert gc.get_threshold() == THRESHOLDS
+    assert gc.get_freeze_count() > 10_000
+    kept.close()
+    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+
+
+def test_a_cycle_is_taken_away_without_anybody_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidy, "EVERY_S", 0.01)
+    kept = Tidy()
+    try:
+        gone = threading.Event()
+        knot = Knot()
+        weakref.finalize(knot, gone.set)
+        del knot
+        assert gone.wait(20)
+    finally:
+        kept.close()
