@@ -50,6 +50,7 @@ from inspector.web.render import Screen, Shell, install, resource_dir
 from inspector.web.replay import blueprint as replay
 from inspector.web.replay_runs import blueprint as replay_runs
 from inspector.web.servers import blueprint as servers
+from inspector.web.signing import blueprint as signing
 from inspector.web.taps import blueprint as taps
 from inspector.web.timeline import blueprint as timeline
 from inspector.web.traces import blueprint as traces
@@ -59,6 +60,7 @@ log = logging.getLogger(__name__)
 SCREENS: Final[tuple[Blueprint, ...]] = (
     frame,
     servers,
+    signing,
     doctor,
     catalog,
     catalog_exact,

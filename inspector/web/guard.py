@@ -37,8 +37,11 @@ CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-PUBLIC: Final = frozenset({"static", "favicon", "guard.login"})
-"""Endpoints that need no cookie: our own assets, and the way in. Host and Origin are checked all the same."""
+CALLBACK: Final = "signing.callback"
+"""Where authorization servers send the browser back: another site's redirect, so without our cookie."""
+PUBLIC: Final = frozenset({"static", "favicon", "guard.login", CALLBACK})
+"""Endpoints that need no cookie: our own assets, the way in, and the callback, which its one-time state opens. Host
+and Origin are checked all the same."""
 SECRET: Final = frozenset({"guard.link", "taps.take"})
 """Endpoints for other programs of the same user: they ask for the admin secret instead of a cookie. POST only."""
 TOKEN_S: Final = 600.0
@@ -169,10 +172,10 @@ class Guard:
         if site is None:
             # No browser of this decade: reading is guarded by the cookie, the others by the secret.
             return not changes or request.endpoint in SECRET
-        # A link on another site may lead to the login page; one on another local port, to any page.
+        # Another site may lead to the login page and the callback; one on another local port, to any page.
         asked = (request.method, request.headers.get("Sec-Fetch-Mode"), request.headers.get("Sec-Fetch-Dest"))
         opened = asked == ("GET", "navigate", "document") and not is_websocket()
-        return opened and (site == "same-site" or request.endpoint == "guard.login")
+        return opened and (site == "same-site" or request.endpoint in ("guard.login", CALLBACK))
 
     def _login(self) -> AnyResponse:
         path = local_path(request.args.get("next", "/"))

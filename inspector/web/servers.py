@@ -33,6 +33,7 @@ from inspector.web.servers_preview import Preview, digest, needs_look, preview
 from inspector.web.servers_state import state
 from inspector.web.servers_tap import tap_line
 from inspector.web.servers_view import STDERR_SHOWN, Detail, Line, detail, line
+from inspector.web.signing import signing_of
 
 blueprint = Blueprint("servers", __name__)
 blueprint.register_blueprint(imports)
@@ -355,7 +356,12 @@ def page_of(key: str) -> dict[str, Any]:
     server = console().server(key)
     found = detail(server, state().openings)
     found = replace(found, line=replace(found.line, name=current_label(key)), stderr=last_stderr(found.c))
-    return {"d": found, "look": preview(server.spec), "noise": last_noise(found.c)}
+    return {
+        "d": found,
+        "look": preview(server.spec),
+        "noise": last_noise(found.c),
+        "signing": signing_of(server),
+    }
 
 
 def last_stderr(c: int) -> list[str]:

@@ -136,6 +136,10 @@ class Authorizer:
             self.refused = None
 
     @property
+    def holds_token(self) -> bool:
+        return self._provider is not None and self._provider.context.current_tokens is not None
+
+    @property
     def scope(self) -> str | None:
         """The scope of the token held, as the authorization server named it; None when unknown."""
         token = self._provider.context.current_tokens if self._provider is not None else None
