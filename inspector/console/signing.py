@@ -18,8 +18,7 @@ from urllib.parse import parse_qsl, urlsplit
 import anyio
 
 from inspector.errors import AuthNeeded, LoupeError, TimedOut
-from inspector.wire.auth import AuthStep
-from inspector.wire.auth_provider import AuthorizationCodeResult, Visit
+from inspector.wire.auth import AuthStep, CameBack, Visit
 from inspector.wire.connection import Connection
 
 PATIENCE_S: Final = 300.0
@@ -42,7 +41,7 @@ class SignIn:
         self.state = ""
         self.error: LoupeError | None = None
         self.since = time.time()
-        self._answer: AuthorizationCodeResult | LoupeError | None = None
+        self._answer: CameBack | LoupeError | None = None
         self._answered: anyio.Event | None = None
         self._known: Callable[[SignIn], None] = lambda _self: None
 
@@ -74,14 +73,14 @@ class SignIn:
         if future is not None and not self.over:
             future.cancel()
 
-    def answer(self, came: AuthorizationCodeResult | LoupeError) -> None:
+    def answer(self, came: CameBack | LoupeError) -> None:
         """What the authorization server sent the browser back with. From any thread but the loop's."""
         self._answer = came
         event = self._answered
         if event is not None:
             self.connection.portal.call(event.set)
 
-    async def _go(self, address: str) -> AuthorizationCodeResult:
+    async def _go(self, address: str) -> CameBack:
         if urlsplit(address).scheme not in ("http", "https"):
             raise AuthNeeded(
                 f"The authorization address is no web page: {address[:200]}", "Report it to the server"
@@ -157,10 +156,10 @@ class SignIns:
             self._waiting[made.state] = made
 
 
-def read_answer(query: dict[str, str]) -> AuthorizationCodeResult | LoupeError:
+def read_answer(query: dict[str, str]) -> CameBack | LoupeError:
     """What the query of a callback says: a code, or why there is none (RFC 6749 §4.1.2)."""
     if "code" in query and "error" not in query:
-        return AuthorizationCodeResult(code=query["code"], state=query.get("state"), iss=query.get("iss"))
+        return CameBack(code=query["code"], state=query.get("state"), iss=query.get("iss"))
     said = query.get("error", "an answer without a code")
     more = f": {query['error_description']}" if query.get("error_description") else ""
     remedy = (

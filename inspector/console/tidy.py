@@ -17,7 +17,7 @@ from typing import Final
 
 EVERY_S: Final = 60.0
 SHARE: Final = 1 / 600
-"""At most this share of the time goes into collecting, however many objects there are."""
+"""At most this share of the processor's time goes into collecting, however many objects there are."""
 THRESHOLDS: Final = (200_000, 50, 1000)
 
 
@@ -42,6 +42,6 @@ class Tidy:
     def _run(self) -> None:
         wait = EVERY_S
         while not self._stop.wait(wait):
-            began = time.perf_counter()
+            began = time.thread_time()
             gc.collect()
-            wait = max(EVERY_S, (time.perf_counter() - began) / SHARE)
+            wait = max(EVERY_S, (time.thread_time() - began) / SHARE)

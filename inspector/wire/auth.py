@@ -10,23 +10,24 @@ Source: MCP 2026-07-28 basic/authorization; RFC 9728, 8414, 7591, 7636, 8707, 92
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 import anyio
 import httpx2
-from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.exceptions import OAuthFlowError
-from pydantic import ValidationError
 
 from inspector.errors import AuthNeeded, LoupeError, TimedOut
 from inspector.settings.spec import OAuth, ServerSpec
 from inspector.settings.tokens import SECRETS, TokenStore, secret_values
-from inspector.wire.auth_provider import Kept, Visit, keep_metadata, make_provider, remember
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange
 from inspector.wire.link import Link
+
+if TYPE_CHECKING:
+    from mcp.client.auth import OAuthClientProvider
+
+    from inspector.wire.auth_provider import Kept
 
 CAUSE = "auth"
 HIDDEN = "[hidden]"
@@ -50,6 +51,27 @@ class AuthStep:
     http: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class CameBack:
+    """What an authorization server sent the browser back with (RFC 6749 §4.1.2, RFC 9207)."""
+
+    code: str
+    state: str | None = None
+    iss: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A person's (or a test's) way through the authorization server.
+
+    redirect_uri: where it sends the browser back. go(url): take the person to `url` and return what came back
+    at `redirect_uri`. Raises LoupeError when the person declined or took too long.
+    """
+
+    redirect_uri: str
+    go: Callable[[str], Awaitable[CameBack]]
+
+
 class Renewed(Exception):
     """A refusal that a new token answers: send the request again."""
 
@@ -64,17 +86,20 @@ class Authorizer:
         self.url = url
         self.settings = settings or OAuth()
         self.client = client
-        self.kept = Kept(store, url)
+        self.store = store
         self.steps: list[AuthStep] = []
         self.refused: tuple[int, str | None] | None = None
         self.version: str | None = None
         self._provider: OAuthClientProvider | None = None
+        self._kept: Kept
         self._base_hider = link.hider
         self._secrets: set[str] = set()
         self._turn = anyio.Lock()
 
     async def header(self) -> dict[str, str]:
         """The Authorization header of the next request, after a renewal where one is due; {} without a token."""
+        if self._provider is None and not await self._keeps_something():
+            return {}
         async with self._turn:
             provider = await self._ready()
             context = provider.context
@@ -102,6 +127,12 @@ class Authorizer:
 
     async def _renewed(self, sent: str | None) -> bool:
         """Whether there is a new token; when another one than was sent is held by now, somebody renewed it."""
+        if (
+            self._provider is None
+            and self.settings.grant != "client_credentials"
+            and not await self._keeps_something()
+        ):
+            return False
         status, challenge = self.refused or (401, None)
         async with self._turn:
             provider = await self._ready()
@@ -131,7 +162,7 @@ class Authorizer:
     async def sign_out(self) -> None:
         """Forget every token of this server, here and in the store."""
         async with self._turn:
-            await anyio.to_thread.run_sync(self.kept.store.forget, self.url)
+            await anyio.to_thread.run_sync(self.store.forget, self.url)
             self._provider = None
             self.refused = None
 
@@ -153,16 +184,24 @@ class Authorizer:
 
     # --- the conversation
 
+    async def _keeps_something(self) -> bool:
+        return bool(await anyio.to_thread.run_sync(self.store.get, self.url))
+
     async def _ready(self, visit: Visit | None = None) -> OAuthClientProvider:
         if self._provider is None:
-            self._provider = make_provider(self.url, self.settings, self.kept, visit)
-            await remember(self._provider, self.settings, self.kept, visit)
-            await self._hide(secret_values(await self.kept.read()))
+            from inspector.wire.auth_provider import Kept, make_provider, remember
+
+            self._kept = Kept(self.store, self.url)
+            self._provider = make_provider(self.url, self.settings, self._kept, visit)
+            await remember(self._provider, self.settings, self._kept, visit)
+            await self._hide(secret_values(await self._kept.read()))
             await self._hide([self.settings.client_secret or ""])
         return self._provider
 
     async def _converse(self, provider: OAuthClientProvider, refused: httpx2.Response | None) -> None:
         """Drive the SDK's flow. Its own request is never sent: `refused` stands for its answer, None ends there."""
+        from inspector.wire.auth_provider import FAILURES, keep_metadata
+
         self.steps = []
         if refused is not None:
             self._note(_challenge_step(refused))
@@ -185,7 +224,7 @@ class Authorizer:
             pass
         except LoupeError:
             raise
-        except (OAuthFlowError, ValidationError, ValueError) as problem:
+        except FAILURES as problem:
             raise self._failed(problem) from None
         finally:
             with anyio.CancelScope(shield=True):
@@ -193,7 +232,7 @@ class Authorizer:
         token = provider.context.current_tokens
         if token is not None:
             await self._hide([token.access_token, token.refresh_token or ""])
-        await keep_metadata(provider, self.kept)
+        await keep_metadata(provider, self._kept)
 
     async def _send(self, provider: OAuthClientProvider, request: httpx2.Request) -> httpx2.Response:
         """One request of the conversation, recorded with its form and its answer, secrets masked in both."""
@@ -222,11 +261,10 @@ class Authorizer:
 
     def _failed(self, problem: Exception) -> AuthNeeded:
         """The sentence for a conversation that ended without a token."""
-        if isinstance(problem, ValidationError):
-            first = problem.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            text = f"A document of the authorization server is not valid: {where}: {first['msg']}"
-        else:
+        from inspector.wire.auth_provider import invalid
+
+        text = invalid(problem)
+        if not text:
             text = self.link.hider.text(str(problem).strip() or type(problem).__name__).rstrip(".")
         remedy = remedy_for(text)
         self._note(AuthStep("failed", text, False))

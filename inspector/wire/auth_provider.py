@@ -1,5 +1,7 @@
 """The SDK's OAuth providers, with our store behind them and what they keep to themselves kept too. Loop thread.
 
+Imported once there is a token or the wish for one: the SDK's models and pydantic would double a start.
+
 The SDK forgets the authorization server's metadata at a restart and then refreshes against the MCP server's own
 `/token` (mcp 2.3.0, client/auth/oauth2.py); we keep it beside the tokens.
 """
@@ -8,12 +10,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import anyio.to_thread
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.exceptions import OAuthFlowError
 from mcp.client.auth.extensions.client_credentials import ClientCredentialsOAuthProvider
 from mcp.shared.auth import (
     AuthorizationCodeResult,
@@ -27,22 +28,15 @@ from pydantic import AnyUrl, BaseModel, ValidationError
 
 from inspector.settings.spec import OAuth
 from inspector.settings.tokens import TokenStore
+from inspector.wire.auth import Visit
 
 M = TypeVar("M", bound=BaseModel)
 
 NOBODY = "http://127.0.0.1/nobody-signs-in"
 
 
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """A person's (or a test's) way through the authorization server.
-
-    redirect_uri: where it sends the browser back. go(url): take the person to `url` and return what came back
-    at `redirect_uri`: code, state, iss. Raises LoupeError when the person declined or took too long.
-    """
-
-    redirect_uri: str
-    go: Callable[[str], Awaitable[AuthorizationCodeResult]]
+FAILURES = (OAuthFlowError, ValidationError, ValueError)
+"""What a conversation that comes to nothing raises."""
 
 
 class Kept:
@@ -90,7 +84,8 @@ def make_provider(url: str, settings: OAuth, kept: Kept, visit: Visit | None) ->
 
     async def redirect(address: str) -> None:
         assert visit is not None
-        answers.append(await visit.go(address))
+        came = await visit.go(address)
+        answers.append(AuthorizationCodeResult(code=came.code, state=came.state, iss=came.iss))
 
     async def callback() -> AuthorizationCodeResult:
         return answers.pop()
@@ -141,4 +136,10 @@ def _model(kind: type[M], value: Any) -> M | None:
         return None
 
 
-__all__ = ["AuthorizationCodeResult", "Kept", "Visit", "keep_metadata", "make_provider", "remember"]
+def invalid(problem: Exception) -> str:
+    """What is wrong with a document that does not fit the SDK's models; empty for other failures. No value of it."""
+    if not isinstance(problem, ValidationError):
+        return ""
+    first = problem.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"A document of the authorization server is not valid: {where}: {first['msg']}"

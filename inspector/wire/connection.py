@@ -19,8 +19,7 @@ from inspector.errors import AuthNeeded, Cancelled, ConnectionLost, LoupeError, 
 from inspector.protocol import eras
 from inspector.settings.spec import ServerSpec
 from inspector.settings.tokens import TokenStore
-from inspector.wire.auth import Authorizer
-from inspector.wire.auth_provider import Visit
+from inspector.wire.auth import Authorizer, Visit
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import FIRST_ID, Answer, Dispatcher, Progress, Reply
 from inspector.wire.events import Journal

@@ -1,4 +1,4 @@
-"""A protected server in a real browser: refused, signed in, stepped up, expired, renewed, signed out; no secret anywhere."""
+"""A protected server in a real browser: refused, signed in, stepped up, expired, renewed, signed out; nothing leaks."""
 
 from __future__ import annotations
 

@@ -11,10 +11,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx2
 from bench import ROOT, SERVERS
-from mcp.shared.auth import AuthorizationCodeResult
 
 from inspector.errors import AuthNeeded
-from inspector.wire.auth_provider import Visit
+from inspector.wire.auth import CameBack, Visit
 
 CALLBACK = "http://127.0.0.1:1/oauth/callback"
 
@@ -42,7 +41,7 @@ def control(url: str, what: str) -> httpx2.Response:
 def person(say: str = "yes", callback: str = CALLBACK) -> Visit:
     """Follows the address to the consent page, presses a button, and is sent back."""
 
-    async def go(address: str) -> AuthorizationCodeResult:
+    async def go(address: str) -> CameBack:
         async with httpx2.AsyncClient(trust_env=False) as client:
             answer = await client.get(address)
             if not answer.headers["location"].startswith(callback):
@@ -52,6 +51,6 @@ def person(say: str = "yes", callback: str = CALLBACK) -> Visit:
         back = dict(parse_qsl(urlsplit(answer.headers["location"]).query))
         if "error" in back:
             raise AuthNeeded(f"The authorization server sent back {back['error']}", "Try again")
-        return AuthorizationCodeResult(code=back["code"], state=back.get("state"), iss=back.get("iss"))
+        return CameBack(code=back["code"], state=back.get("state"), iss=back.get("iss"))
 
     return Visit(callback, go)
