@@ -58,6 +58,11 @@ COMMANDS = {
         "Sit between a client and a server and record. Give --url and --listen, or -- CMD ARG…",
     ),
     "doctor": ("inspector.cli.doctor", "doctor", "Connect step by step and say what is wrong."),
+    "conformance": (
+        "inspector.cli.conformance",
+        "conformance",
+        "Be the client of one scenario of the official conformance suite.",
+    ),
     "demo": (
         "inspector.cli.demo",
         "demo",
