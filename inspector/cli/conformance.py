@@ -73,7 +73,13 @@ class Run:
     """One scenario."""
 
     def __init__(
-        self, url: str, scenario: str, context: Mapping[str, Any], version: str, folder: Path, portal: BlockingPortal
+        self,
+        url: str,
+        scenario: str,
+        context: Mapping[str, Any],
+        version: str,
+        folder: Path,
+        portal: BlockingPortal,
     ) -> None:
         self.scenario = scenario
         self.context = context
@@ -157,7 +163,11 @@ class Run:
         self._asked(connection, "tools/call", params, headers)
 
     def _asked(
-        self, connection: Connection, method: str, params: dict[str, Any], headers: Mapping[str, str] | None = None
+        self,
+        connection: Connection,
+        method: str,
+        params: dict[str, Any],
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """One request with all its rounds; signs in again when more scope is wanted. A refusal of it is no end."""
 
@@ -165,7 +175,9 @@ class Run:
             return await connection.request(method, whole, timeout=WAIT_S, headers=headers)
 
         async def talk() -> Reply:
-            return await converse(send, params, lambda asked, given, _key: answer(asked, given), connection, lambda _: None)
+            return await converse(
+                send, params, lambda asked, given, _key: answer(asked, given), connection, lambda _: None
+            )
 
         while True:
             try:
