@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
 import click
@@ -29,11 +29,14 @@ from inspector.settings.spec import CLIENT_CAPABILITIES, STREAMABLE_HTTP, OAuth,
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import CameBack, Visit
 from inspector.wire.children import Children
-from inspector.wire.connection import Connection, declined
+from inspector.wire.connection import Connection
 from inspector.wire.dispatcher import Reply
 from inspector.wire.events import Journal
 from inspector.wire.link import RawJson
-from inspector.wire.listing import walk_whole
+from inspector.wire.listing import Walk, walk_whole
+from inspector.wire.questions import declined
+
+T = TypeVar("T")
 
 CALLBACK: Final = "http://127.0.0.1:6280/oauth/callback"
 """Never listened on: the suite's authorization server redirects at once, and we read where to."""
@@ -135,9 +138,20 @@ class Run:
         connection.sign_in(Visit(CALLBACK, visit)).result(WAIT_S * 2)
         auth.refused = None
 
+    def _allowed(self, connection: Connection, work: Callable[[], T]) -> T:
+        """What `work` gives, after signing in (again) where the server wants that."""
+        while True:
+            try:
+                return work()
+            except LoupeError as problem:
+                self._sign_in(connection, problem)
+
     def _listed(self, connection: Connection, what: str) -> list[dict[str, Any]]:
+        def walk() -> Walk:
+            return connection.run(walk_whole, connection, what, "user", timeout=WAIT_S * 2)
+
         try:
-            found = connection.run(walk_whole, connection, what, "user", timeout=WAIT_S * 2)
+            found = self._allowed(connection, walk)
         except LoupeError as problem:
             warn(printable(f"{what} are not listed: {problem.message}"))
             return []
@@ -179,16 +193,10 @@ class Run:
                 send, params, lambda asked, given, _key: answer(asked, given), connection, lambda _: None
             )
 
-        while True:
-            try:
-                connection.run(talk, timeout=WAIT_S * 3)
-            except AuthNeeded as problem:
-                self._sign_in(connection, problem)
-            except LoupeError as problem:
-                warn(printable(f"{method}: {problem.message}"))
-                return
-            else:
-                return
+        try:
+            self._allowed(connection, lambda: connection.run(talk, timeout=WAIT_S * 3))
+        except LoupeError as problem:
+            warn(printable(f"{method}: {problem.message}"))
 
 
 async def visit(address: str) -> CameBack:
