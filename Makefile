@@ -54,3 +54,5 @@ soak: $(TESTABLE)
 stand-in-clients: $(TESTABLE)
 	tests/inspector_cli.sh
 	$(BIN)/pytest -q tests/replay/test_stand_in_clients.py
+conformance: $(TESTABLE)
+	tests/conformance.sh

@@ -6,6 +6,7 @@ Source: MCP 2026-07-28 basic/transports/streamable-http and 2025-11-25 basic/tra
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -232,9 +233,14 @@ class HttpTransport:
 
     async def _read_stream(self, found: Exchange, waiter: Waiter | None) -> None:
         splitter = SseSplitter()
+        last_id: str | None = None
+        retry = DEFAULT_RETRY_S
 
         def take(chunk: bytes) -> None:
+            nonlocal last_id, retry
             for event in splitter.feed(chunk):
+                last_id = event.id if event.id is not None else last_id
+                retry = event.retry / 1000 if event.retry is not None else retry
                 self._event(event, found, waiter)
 
         try:
@@ -248,12 +254,28 @@ class HttpTransport:
         left = splitter.left_over()
         if left.strip():
             self.link.noise(left, "unterminated server-sent event", eol="none", http=found.seq)
-        if waiter is not None and not waiter.done.is_set():
+        if waiter is None or waiter.done.is_set():
+            return
+        if self.era == eras.HANDSHAKE and last_id is not None:
+            await self._resume(last_id, retry, waiter)
+        if not waiter.done.is_set():
             text = "The server ended the event stream without answering the request"
             self.link.anomaly("stream-ended", text, pair=waiter.sent.seq if waiter.sent else None)
             raise ConnectionLost(
                 text, "Look at the server's log; a lost stream means a lost request: run it again"
             )
+
+    async def _resume(self, last_id: str | None, retry: float, waiter: Waiter) -> None:
+        """Ask for the rest of a stream that broke off after an event with an id (2025-11-25, resumability)."""
+        for _ in range(STREAM_TRIES):
+            await anyio.sleep(max(retry, LEAST_RETRY_S))
+            async with anyio.create_task_group() as race:
+                race.start_soon(_first, waiter.done, race.cancel_scope)
+                with suppress(LoupeError):  # recorded by the exchange
+                    last_id, retry = await self._listen_once(last_id)
+                race.cancel_scope.cancel()
+            if waiter.done.is_set():
+                return
 
     def _event(self, event: SseEvent, found: Exchange, waiter: Waiter | None) -> None:
         if event.data is None or not event.data.strip():

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from bench import BOUND, Bench, call, chaos_http, http, text_of
+from bench import BOUND, SERVERS, Bench, call, chaos_http, http, serving, text_of
 
 from inspector.errors import HttpFailed, NetworkFailed, TlsFailed
 from inspector.wire.http import HttpTransport
@@ -280,3 +280,14 @@ def test_a_server_that_went_away_fails_each_call_and_not_the_console(bench: Benc
     for _ in range(2):
         with pytest.raises(NetworkFailed):
             connection.ask("tools/list")
+
+
+def test_a_stream_that_breaks_off_after_an_id_is_taken_up_again(bench: Bench) -> None:
+    with serving(SERVERS / "breaks_off.py") as url:
+        connection = bench.open(http(url, era="handshake"))
+        assert text_of(connection.ask("tools/call", call("anything")).result) == "the rest"
+        again = [e for e in bench.of("http", phase="request") if dict(e.body["headers"]).get("Last-Event-ID")]
+        first = bench.of("rpc", dir="c2s", method="tools/call")[0]
+        assert [dict(e.body["headers"])["Last-Event-ID"] for e in again] == ["first"]
+        assert again[0].dt_us - first.dt_us >= 300_000, "not before the server's retry"
+        assert bench.anomalies() == []

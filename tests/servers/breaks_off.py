@@ -1,0 +1,55 @@
+"""A handshake server on HTTP whose tools/call stream breaks off after an event with an id; the rest is had by GET."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+INFO = {"name": "breaks-off", "version": "1"}
+asked: list[Any] = []
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        frame = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        method, id_ = frame["method"], frame.get("id")
+        if method == "initialize":
+            result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
+            self.answer(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}).encode())
+        elif method == "tools/call":
+            asked.append(id_)
+            self.answer(b"id: first\nretry: 300\ndata:\n\n", "text/event-stream")
+        elif id_ is None:
+            self.answer(b"", status=202)
+        else:
+            text = {"jsonrpc": "2.0", "id": id_, "error": {"code": -32601, "message": "not here"}}
+            self.answer(json.dumps(text).encode())
+
+    def do_GET(self) -> None:
+        if self.headers.get("Last-Event-ID") != "first":
+            self.answer(b"", status=405)
+            return
+        result = {"content": [{"type": "text", "text": "the rest"}]}
+        frame = json.dumps({"jsonrpc": "2.0", "id": asked[-1], "result": result})
+        self.answer(f"id: second\ndata: {frame}\n\n".encode(), "text/event-stream")
+
+    def answer(self, body: bytes, kind: str = "application/json", status: int = 200) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+threading.Thread(target=lambda: (sys.stdin.read(), server.shutdown()), daemon=True).start()
+print(json.dumps({"url": f"http://127.0.0.1:{server.server_port}/mcp"}), flush=True)
+server.serve_forever()
