@@ -10,7 +10,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from inspector.catalog.snapshot import Listing, read_pages
-from inspector.doctor import http, lists, probes, stdio
+from inspector.doctor import auth, http, lists, probes, stdio
 from inspector.doctor.stderr_hints import remedy_for
 from inspector.doctor.step import Seen, Step
 from inspector.errors import LoupeError
@@ -70,7 +70,7 @@ class Doctor:
             if self.spec.transport == STDIO:
                 yield stdio.stdout(self.seen)
             yield from self._era(connection)
-            yield from self._refused(problem)
+            yield from self._refused(problem, connection)
             return
         finally:
             if connection.error is not None:
@@ -125,7 +125,7 @@ class Doctor:
                 "connected", True, f"{name} ({version}) speaks {peer.protocol_version}, the {peer.era} era."
             )
 
-    def _refused(self, problem: LoupeError) -> Iterator[Step]:
+    def _refused(self, problem: LoupeError, connection: Connection) -> Iterator[Step]:
         """Why it did not come up, and what to look at on its layer."""
         facts: dict[str, Any] = {"layer": problem.layer}
         stderr = list(problem.facts.get("stderr") or [])
@@ -135,8 +135,10 @@ class Doctor:
             return
         status = problem.facts.get("status")
         yield from http.host_rule(self.ready, status)
-        if status == 401:
-            yield from http.challenge(self.ready, problem.facts.get("www_authenticate"))
+        if connection.auth is not None and connection.auth.refused is not None:
+            yield from auth.refusal(self.ready, *connection.auth.refused, connection.auth.steps)
+        elif status == 401:  # an Authorization header of the definition's own was refused
+            yield from auth.refusal(self.ready, 401, problem.facts.get("www_authenticate"), [])
 
     def _second_start(self, portal: BlockingPortal, first: Connection) -> Iterator[Step]:
         """A second connection: the same list again? And for a modern server that lists nothing, the other era."""

@@ -1,8 +1,7 @@
-"""The doctor's steps for a server that is a URL: DNS, TCP, TLS, Host rules, credentials, CORS. Main thread."""
+"""The doctor's steps for a server that is a URL: DNS, TCP, TLS, Host rules, CORS. Main thread."""
 
 from __future__ import annotations
 
-import re
 import socket
 import ssl
 from collections.abc import Iterator
@@ -76,33 +75,6 @@ def host_rule(spec: ServerSpec, status: int | None) -> Iterator[Step]:
     yield Step(
         "host", False, f"It refuses the Host {parts.netloc} (HTTP {status}).", "See which hosts it allows."
     )
-
-
-def challenge(spec: ServerSpec, header: str | None) -> Iterator[Step]:
-    """After a 401: what WWW-Authenticate says, and each discovery address with its status (field report C7)."""
-    if header is None:
-        text = "HTTP 401 without a WWW-Authenticate header: it does not say where to get a token."
-        yield Step("challenge", False, text, 'Send WWW-Authenticate: Bearer resource_metadata="…".')
-    else:
-        yield Step("challenge", True, f"WWW-Authenticate: {header}")
-    for url in discovery_urls(spec.url or "", header):
-        found = _ask("GET", url, {"Accept": "application/json"})
-        status = "no answer" if found is None else f"HTTP {found.status_code}"
-        ok = found is not None and found.status_code == 200
-        yield Step("discovery", True if ok else None, f"{url}: {status}.")
-
-
-def discovery_urls(url: str, header: str | None) -> list[str]:
-    """Where RFC 9728 and RFC 8414 say to look, in order: what the challenge names, then with the path, then the root."""
-    parts = urlsplit(url)
-    root = f"{parts.scheme}://{parts.netloc}"
-    path = parts.path.rstrip("/")
-    named = re.search(r'resource_metadata="?([^",\s]+)', header or "", re.IGNORECASE)
-    found = [named[1]] if named else []
-    for kind in ("oauth-protected-resource", "oauth-authorization-server", "openid-configuration"):
-        found += [f"{root}/.well-known/{kind}{path}"] if path else []
-        found.append(f"{root}/.well-known/{kind}")
-    return list(dict.fromkeys(found))
 
 
 def cors(spec: ServerSpec) -> Step:

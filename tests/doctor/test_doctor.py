@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from inspector.doctor.auth import resource_urls, server_urls
 from inspector.doctor.doctor import Doctor
-from inspector.doctor.http import discovery_urls
 from inspector.doctor.stderr_hints import remedy_for
 from inspector.doctor.step import Step
 from inspector.settings.paths import Paths
@@ -95,15 +95,15 @@ def test_a_port_where_nothing_listens_fails_at_connect(tmp_path: Path) -> None:
 
 
 def test_discovery_addresses_follow_the_challenge_then_the_path_then_the_root() -> None:
-    found = discovery_urls("https://a.example/x/mcp", 'Bearer RESOURCE_METADATA="https://a.example/meta"')
-    assert found == [
+    assert resource_urls("https://a.example/x/mcp", 'Bearer RESOURCE_METADATA="https://a.example/meta"') == [
         "https://a.example/meta",
         "https://a.example/.well-known/oauth-protected-resource/x/mcp",
         "https://a.example/.well-known/oauth-protected-resource",
-        "https://a.example/.well-known/oauth-authorization-server/x/mcp",
-        "https://a.example/.well-known/oauth-authorization-server",
-        "https://a.example/.well-known/openid-configuration/x/mcp",
-        "https://a.example/.well-known/openid-configuration",
+    ]
+    assert server_urls("https://b.example/tenant") == [
+        "https://b.example/.well-known/oauth-authorization-server/tenant",
+        "https://b.example/.well-known/openid-configuration/tenant",
+        "https://b.example/tenant/.well-known/openid-configuration",
     ]
 
 
