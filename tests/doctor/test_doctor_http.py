@@ -45,7 +45,8 @@ def test_a_401_shows_the_challenge_and_the_status_of_each_discovery_address(tmp_
     assert "resource_metadata" in challenge.evidence
     asked = [one.evidence for one in named(steps, "resource metadata") + named(steps, "server metadata")]
     assert len(asked) >= 4
-    assert any("oauth-protected-resource" in evidence for evidence in asked)
+    pointer = challenge.evidence.split('resource_metadata="')[1].split('"')[0]
+    assert asked[0].startswith(f"{pointer}: ")
 
 
 @pytest.mark.parametrize(
