@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 
-.PHONY: run test check format bench soak otlp stand-in-clients clean
+.PHONY: run test check format bench soak otlp audit stand-in-clients clean
 
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
@@ -56,3 +56,10 @@ stand-in-clients: $(TESTABLE)
 	$(BIN)/pytest -q tests/replay/test_stand_in_clients.py
 conformance: $(TESTABLE)
 	tests/conformance.sh
+
+# Needs the network: asks PyPI's advisory database about every installed package; what cannot be asked about fails, too.
+audit: $(TESTABLE)
+	$(PYTHON) -m venv .venvs/audit
+	.venvs/audit/bin/pip install --quiet pip-audit
+	$(BIN)/pip freeze --exclude-editable >.venvs/audit/installed.txt
+	.venvs/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r .venvs/audit/installed.txt

@@ -100,6 +100,10 @@ SENTENCES: Final = {
     413: ("That is more than this form takes.", "Send a smaller file or text."),
 }
 GRACE_S: Final = 5.0
+HEAD_S: Final = 30.0
+"""How long a connection may be silent before the head of its request is here."""
+MOST_WAITING: Final = 64
+"""Connections whose request has not come yet. One more ends the oldest: a browser that kept it opens another."""
 
 
 def create_app(
@@ -240,13 +244,22 @@ class WebServer:
 
 
 class _Http(ThreadedWSGIServer):
-    """Knows its open connections, so that shutting down leaves no thread behind."""
+    """Knows its open connections, so that shutting down leaves no thread behind, and bounds those that say nothing."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._open: dict[threading.Thread, socket.socket] = {}
+        self._waiting: dict[socket.socket, None] = {}
+        self._waiting_lock = threading.Lock()
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        with self._waiting_lock:
+            self._waiting[request] = None
+            if len(self._waiting) > MOST_WAITING:
+                oldest = next(iter(self._waiting))
+                del self._waiting[oldest]
+                with suppress(OSError):
+                    oldest.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
         thread = threading.Thread(target=self._serve_one, args=(request, client_address), daemon=True)
         self._open[thread] = request
         thread.start()
@@ -255,7 +268,13 @@ class _Http(ThreadedWSGIServer):
         try:
             self.process_request_thread(request, client_address)
         finally:
+            self.heard(request)
             self._open.pop(threading.current_thread(), None)
+
+    def heard(self, connection: socket.socket) -> None:
+        """The head of a request has come, or no more will: the connection counts as waiting no longer."""
+        with self._waiting_lock:
+            self._waiting.pop(connection, None)
 
     def drain(self, grace_s: float) -> None:
         """End what waits for a peer at once; give running answers `grace_s` seconds, then cut them off."""
@@ -277,6 +296,15 @@ class _Http(ThreadedWSGIServer):
 
 class _Handler(WSGIRequestHandler):
     """One request a connection (werkzeug closes after each answer); says nothing on the terminal."""
+
+    timeout = HEAD_S
+    server: _Http
+
+    def parse_request(self) -> bool:
+        fine = super().parse_request()
+        self.connection.settimeout(None)  # bodies take the time they take, and sockets stay open
+        self.server.heard(self.connection)
+        return fine
 
     def version_string(self) -> str:
         return "mcp-loupe"

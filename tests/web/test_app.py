@@ -19,7 +19,7 @@ from inspector.errors import (
     TimedOut,
     UsageError,
 )
-from inspector.web.app import WebServer, listen, status_of
+from inspector.web.app import MOST_WAITING, WebServer, listen, status_of
 
 if TYPE_CHECKING:
     from tests.web.conftest import Site
@@ -116,3 +116,27 @@ def test_stopping_frees_the_port_and_ends_idle_connections(site: Site) -> None:
         assert not thread.is_alive()
         assert idle.recv(1) == b""
     listen("127.0.0.1", port).close()
+
+
+def test_connections_that_say_nothing_are_bounded_and_the_console_still_answers(signed_in: Site) -> None:
+    silent = [socket.create_connection(("127.0.0.1", signed_in.port)) for _ in range(MOST_WAITING)]
+    try:
+        silent[0].sendall(b"GET / HTTP/1.1\r\nHost: half a head")
+        assert signed_in.ask("GET", "/").text == "home"
+        silent[0].settimeout(WAIT_S)
+        assert silent[0].recv(1) == b"", "the oldest has ended"
+        silent[-1].settimeout(WAIT_S)
+        request = f"GET /favicon.ico HTTP/1.1\r\nHost: 127.0.0.1:{signed_in.port}\r\n\r\n"
+        silent[-1].sendall(request.encode())
+        with silent[-1].makefile("rb") as answer:
+            assert answer.read().startswith(b"HTTP/1.1 200"), "the newest has not"
+    finally:
+        for each in silent:
+            each.close()
+
+
+def test_a_head_that_never_ends_is_not_waited_for(signed_in: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.web.app._Handler.timeout", 0.1)
+    with socket.create_connection(("127.0.0.1", signed_in.port), WAIT_S) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nHost: half a head")
+        assert slow.recv(1) == b""
