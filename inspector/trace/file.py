@@ -24,6 +24,8 @@ from inspector.wire.events import Event, Journal
 
 FORMAT, VERSION, MINOR = "mcp-trace", 1, 0
 LINE_BYTES = 32 << 20
+_RAWS = {"rpc": "raw", "http": "body"}
+"""The field of an event's own bytes, for all but these `data`."""
 CUT_BYTES = 4 << 20
 """How much of a raw is kept when its line would be too long; escaped it may take six times as much."""
 
@@ -50,19 +52,25 @@ def event_fields(event: Event) -> dict[str, Any]:
         "dt": event.dt_us,
         "dir": event.dir,
     }
-    own = {
-        "kind": event.kind,
-        "method": event.method,
-        "pair": event.pair,
-        "ms": event.ms,
-        "cause": event.cause,
-    }
-    fields |= {name: value for name, value in own.items() if value is not None}
+    if event.kind is not None:
+        fields["kind"] = event.kind
+    if event.method is not None:
+        fields["method"] = event.method
+    if event.pair is not None:
+        fields["pair"] = event.pair
+    if event.ms is not None:
+        fields["ms"] = event.ms
+    if event.cause is not None:
+        fields["cause"] = event.cause
     if event.id is not None:
-        fields["id"] = json.loads(event.id)
+        plain = event.id.isascii() and event.id.isdigit()
+        fields["id"] = int(event.id) if plain else json.loads(event.id)
     if event.raw is not None:
-        fields |= _raw_fields(event.t, event.raw)
-    return fields | {name: value for name, value in event.body.items() if name not in fields}
+        _add_raw(fields, event.t, event.raw)
+    for name, value in event.body.items():
+        if name not in fields:
+            fields[name] = value
+    return fields
 
 
 def event_line(event: Event, redaction: Redaction | None = None) -> bytes:
@@ -88,15 +96,18 @@ def _too_long(raw: bytes, fields: dict[str, Any]) -> bool:
     return len(raw) > LINE_BYTES or len(encode(fields)) > LINE_BYTES
 
 
-def _raw_fields(t: str, raw: bytes) -> dict[str, Any]:
-    name = {"rpc": "raw", "http": "body"}.get(t, "data")
+def _add_raw(fields: dict[str, Any], t: str, raw: bytes) -> None:
+    name = _RAWS.get(t, "data")
     try:
-        fields = {name: raw.decode("utf-8"), "enc": "utf8"}
+        fields[name] = raw.decode("utf-8")
     except UnicodeDecodeError:
-        fields = {name: base64.b64encode(raw).decode("ascii"), "enc": "base64"}
-    if t in ("rpc", "http") and fields["enc"] == "utf8":
-        del fields["enc"]
-    return fields | {"bytes": len(raw)} if t == "rpc" else fields
+        fields[name] = base64.b64encode(raw).decode("ascii")
+        fields["enc"] = "base64"
+    else:
+        if name == "data":
+            fields["enc"] = "utf8"
+    if t == "rpc":
+        fields["bytes"] = len(raw)
 
 
 def _head(raw: bytes) -> bytes:
@@ -108,10 +119,17 @@ def _head(raw: bytes) -> bytes:
 
 
 _LINE_TEXT = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode
+_LONG = 4096
+_LONG_FIELDS = ("raw", "body", "data")
+_CONTROL = bytes(range(32))
 
 
 def encode(fields: dict[str, Any]) -> bytes:
     """Strict JSON and LF. Lone surrogates stay as escapes; what JSON has no number for becomes its name."""
+    for name in _LONG_FIELDS:
+        raw = fields.get(name)
+        if isinstance(raw, str) and len(raw) > _LONG and (line := _spliced(fields, name, raw)):
+            return line
     try:
         text = _LINE_TEXT(fields)
     except ValueError:
@@ -120,6 +138,23 @@ def encode(fields: dict[str, Any]) -> bytes:
         return text.encode("utf-8") + b"\n"
     except UnicodeEncodeError:
         return json.dumps(fields, separators=(",", ":"), allow_nan=False).encode("ascii") + b"\n"
+
+
+def _spliced(fields: dict[str, Any], name: str, raw: str) -> bytes | None:
+    """The same line, its one long text escaped apart, in a third of the time; None when that needs rare escapes."""
+    try:
+        content = raw.encode("utf-8")
+    except UnicodeEncodeError:
+        return None
+    if len(content.translate(None, _CONTROL)) != len(content):
+        return None
+    names = list(fields)
+    at = names.index(name)
+    before = encode({each: fields[each] for each in names[:at]})[:-2]
+    after = encode({each: fields[each] for each in names[at + 1 :]})[1:]
+    escaped = content.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    comma, then = b"," if at else b"", b"," if len(names) > at + 1 else b""
+    return b"".join((before, comma, b'"', name.encode(), b'":"', escaped, b'"', then, after))
 
 
 def _finite(value: Any) -> Any:

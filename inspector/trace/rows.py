@@ -6,6 +6,7 @@ import builtins
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from inspector.wire.events import Event
@@ -98,5 +99,10 @@ def _text(value: str | None) -> str | None:
 
 def rfc3339(us: int) -> str:
     """Microseconds since the epoch as RFC 3339 in UTC with all six digits."""
-    moment = datetime.fromtimestamp(us // 1_000_000, UTC).replace(microsecond=us % 1_000_000)
-    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+    return f"{_second(us // 1_000_000)}.{us % 1_000_000:06d}Z"
+
+
+@lru_cache(16)
+def _second(s: int) -> str:
+    """One second holds many events, and they come in order."""
+    return datetime.fromtimestamp(s, UTC).isoformat(timespec="seconds").removesuffix("+00:00")

@@ -13,29 +13,21 @@ from typing import Final, cast
 from inspector.trace.redact import names, rules, shapes
 from inspector.trace.redact.hits import Hit
 from inspector.trace.redact.known import Known
+from inspector.trace.redact.long_words import LongWords
 from inspector.trace.redact.needles import ONE_PASS, Needles
 from inspector.trace.redact.rules import Rules
-from inspector.trace.redact.views import BASE64_TEXT, base64_text
+from inspector.trace.redact.views import base64_text
 
 Look = Callable[[str, int, bool], Iterator[Hit]]
-Inside = Callable[[str], list[Hit]]
 
 _NAME_NEEDLES: Final = (
     "pass", "pwd", "secret", "token", "key", "credential", "cookie", "authorization", "jwt", "otp", "cvv", "cvc",
     "session", "connection", "pincode",
 )  # fmt: skip
 _NAME_ENDS: Final = re.compile(rb"[a-z0-9_.$-]{0,60}\\*[\"']?[ \t]*[=:]")
-_LONG: Final = b"a" * 16
-_RUNS: Final = bytes(97 if chr(n) in "+/_-" or (n < 128 and chr(n).isalnum()) else 32 for n in range(256))
-_WRAPPED: Final = re.compile(r"[A-Za-z0-9+/_-]{60,}(?:\r?\n[A-Za-z0-9+/_-]+)+={0,2}")
-_WHOLE_LINE: Final = 44
 _NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,80}")
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_LETTERS_ONLY: Final = re.compile(b"[a-z+/_-]*")
 _NESTED_URL: Final = 256
-_DOTTED: Final = ("SG.", "ya29.")
-_REMEMBERED: Final = 80
-_REMEMBERED_MOST: Final = 32768
 
 
 class Finder:
@@ -46,20 +38,21 @@ class Finder:
     one_pass: whether all needles are looked for at once; the answer is the same.
     """
 
-    def __init__(self, these: Rules, *, optional: bool, inside: Inside, one_pass: bool = ONE_PASS) -> None:
+    def __init__(
+        self, these: Rules, *, optional: bool, inside: Callable[[str], list[Hit]], one_pass: bool = ONE_PASS
+    ) -> None:
         self.known = Known(these)
-        self._inside = inside
         self._own_keys = {key.lower(): f"K{n}" for n, key in enumerate(these.keys, 1)}
         self._patterns = [(re.compile(pattern), f"X{n}") for n, pattern in enumerate(these.patterns, 1)]
         self._applies = {
             rule: these.applies(rule) or (optional and rule in rules.OPTIONAL) for rule in rules.WHAT
         }
+        self._long_words = LongWords(self.known, self._applies, inside)
         self._user = these.user if these.user.lower() not in shapes.NOBODY and len(these.user) > 2 else ""
         self._home = these.home.rstrip("/\\") if self._applies[rules.PATH] else ""
         self._names = self._name_needles()
         self._looks = self._look_table()
         self._one_pass, self._needles = one_pass, cast("Needles | None", None)
-        self._ordinary: set[bytes] = set()
         self._url_end = self._cookies_end = 0
         self.always = bool(self._patterns)
         """A pattern may see what escapes hide from it: every string has to be looked at."""
@@ -83,8 +76,7 @@ class Finder:
                 hits.extend(self._named(text, at, loose))
         if known:
             hits.extend(self.known.find(text, loose))
-        if len(text) >= len(_LONG):
-            hits.extend(self._long_words(text, content, loose, known))
+        hits.extend(self._long_words.find(text, content, loose, known))
         for pattern, rule in self._patterns:
             hits += [Hit(*match.span(), rule, match[0]) for match in pattern.finditer(text) if match[0]]
         return _outside_markers(hits, text) if hits and "[redacted:" in text else hits
@@ -96,7 +88,8 @@ class Finder:
     def again(self, more: bool) -> bool:
         """Look anew at what was ordinary when more is known now; returns `more`."""
         if more:
-            self._ordinary, self._needles = set(), None
+            self._needles = None
+            self._long_words.forget()
         return more
 
     def _all_needles(self) -> Needles:
@@ -276,58 +269,6 @@ class Finder:
             if match.start() < at < match.end():
                 yield _hit(text, *match.span(), rules.EMAIL)
 
-    # -- long words: keys with a prefix, tokens, base64
-
-    def _long_words(self, text: str, content: bytes, loose: bool, known: bool) -> list[Hit]:
-        hits: list[Hit] = []
-        flat = content.translate(_RUNS)
-        at, ordinary = flat.find(_LONG), self._ordinary
-        while at >= 0:
-            end = flat.find(b" ", at)
-            word = content[at : (end := len(flat) if end < 0 else end)]
-            if word not in ordinary:
-                found = self._long_word(text, at, end, word, loose, known)
-                hits += found
-                short = len(word) <= _REMEMBERED and len(ordinary) < _REMEMBERED_MOST
-                if not found and short and not text[max(0, at - 5) : at].endswith(_DOTTED):
-                    ordinary.add(word)
-            at = flat.find(_LONG, end)
-        return hits
-
-    def _long_word(self, text: str, at: int, end: int, word: bytes, loose: bool, known: bool) -> list[Hit]:
-        if _LETTERS_ONLY.fullmatch(word):
-            return []
-        if end - at >= 60 and (wrapped := _WRAPPED.match(text, at)):
-            end = wrapped.end()
-        hits = self._shapes(text, at, end)
-        hits += self._base64(text, at, end, loose) or (self.known.in_base64(text, at, end) if known else [])
-        if self._applies[rules.ENTROPY] and end - at >= 24 and shapes.looks_random(text[at:end]):
-            hits.append(_hit(text, at, end, rules.ENTROPY))
-        return hits
-
-    def _shapes(self, text: str, at: int, end: int) -> list[Hit]:
-        hits = []
-        for prefix in shapes.PREFIX.finditer(text, max(0, at - 5), end):
-            if self._applies[rules.JWT] and (token := shapes.JWT_SHAPE.match(text, prefix.start())):
-                hits.append(_hit(text, *token.span(), rules.JWT))
-            elif self._applies[rules.SHAPE] and (key := shapes.SHAPE.match(text, prefix.start())):
-                hits.append(_hit(text, *key.span(), rules.SHAPE))
-        return hits
-
-    def _base64(self, text: str, at: int, end: int, loose: bool) -> list[Hit]:
-        hits = []
-        for match in BASE64_TEXT.finditer(text, at, min(len(text), end + 2)):
-            decoded = base64_text(match[0])
-            if decoded is None:
-                continue
-            inner = tuple(self._inside(decoded))
-            if inner:
-                goes_on = "=" not in match[0] and _is_base64(text[match.end() : match.end() + 1])
-                hits.append(Hit(*match.span(), inner[0].rule, "", inner, decoded, goes_on))
-            elif loose and len(match[0]) >= _WHOLE_LINE:
-                hits.append(_hit(text, *match.span(), rules.KEY))
-        return hits
-
 
 def _hit(text: str, start: int, end: int, rule: str) -> Hit:
     return Hit(start, end, rule, text[start:end])
@@ -347,10 +288,6 @@ def _outside_markers(hits: list[Hit], text: str) -> list[Hit]:
             ]
         hits = kept
     return hits
-
-
-def _is_base64(char: str) -> bool:
-    return char != "" and char.isascii() and (char.isalnum() or char in "+/_-")
 
 
 def _worth(value: str) -> bool:

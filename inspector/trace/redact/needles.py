@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
 from typing import Any, Final
 
@@ -29,15 +29,16 @@ class Needles:
                 needles, implementation=ahocorasick_rs.Implementation.DFA
             )
 
-    def find(self, text: bytes) -> Iterator[tuple[int, int]]:
+    def find(self, text: bytes) -> Iterable[tuple[int, int]]:
         """(position, number of the needle) in order; a needle does not overlap itself."""
         if self._automaton is None:
             return merge(
                 *(self._one(text, number) for number, needle in enumerate(self._needles) if needle in text)
             )
-        if len(text) <= _WINDOW:
-            return self._passed(text, 0, len(text), {})
-        return self._windows(text)
+        if len(text) > _WINDOW:
+            return self._windows(text)
+        found = self._automaton.find_matches_as_indexes(text, overlapping=True)
+        return _in_order(found, 0, len(text), {}) if found else ()
 
     def _one(self, text: bytes, number: int) -> Iterator[tuple[int, int]]:
         needle = self._needles[number]
@@ -49,16 +50,16 @@ class Needles:
     def _windows(self, text: bytes) -> Iterator[tuple[int, int]]:
         ends: dict[int, int] = {}
         for start in range(0, len(text), _WINDOW):
-            yield from self._passed(text[start : start + _WINDOW + self._overlap], start, _WINDOW, ends)
+            window = text[start : start + _WINDOW + self._overlap]
+            found = self._automaton.find_matches_as_indexes(window, overlapping=True)
+            yield from _in_order(found, start, _WINDOW, ends)
 
-    def _passed(
-        self, window: bytes, offset: int, before: int, ends: dict[int, int]
-    ) -> Iterator[tuple[int, int]]:
-        """What begins before `before` in a window; `ends` remembers where each needle ended last."""
-        found: list[tuple[int, int, int]] = self._automaton.find_matches_as_indexes(window, overlapping=True)
-        if not found:
-            return
-        for at, number, end in sorted((start, number, end) for number, start, end in found):
-            if at < before and offset + at >= ends.get(number, 0):
-                ends[number] = offset + end
-                yield offset + at, number
+
+def _in_order(
+    found: list[tuple[int, int, int]], offset: int, before: int, ends: dict[int, int]
+) -> Iterator[tuple[int, int]]:
+    """What begins before `before` in a window; `ends` remembers where each needle ended last."""
+    for at, number, end in sorted((start, number, end) for number, start, end in found):
+        if at < before and offset + at >= ends.get(number, 0):
+            ends[number] = offset + end
+            yield offset + at, number

@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Final
 
 PREFIX: Final = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?:sk[-_]|[pr]k_(?:live|test)|gh[pousr]_|github_pat_|A[KS]IA|xox|xapp-|AIza|glpat-|gl[a-z]{2,6}-|npm_|hf_"
+    r"(?:(?<![A-Za-z0-9])|(?<=\\[nrt]))(?=[AESdeghklnprswxy])(?:sk[-_]|[pr]k_(?:live|test)|gh[pousr]_|github_pat_|A[KS]IA|xox|xapp-|AIza|glpat-|gl[a-z]{2,6}-|npm_|hf_"
     r"|pypi-|SG\.|whsec_|shp(?:at|ss|ca|pa)_|do[opr]_v1_|ya29\.|eyJ|lin_api_|key-|AC[0-9a-f]{4}|EAA|dckr_pat_|ATATT|nvapi-|gsk_|xai-)"
 )
 """Where a key with a provider's prefix may begin; SHAPE then decides there."""

@@ -14,11 +14,12 @@ _JSON_ESCAPE: Final = re.compile(
 _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f"}
 _PERCENTS: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 
-PLAIN_ESCAPE: Final = re.compile(r"\\+(?:u00([2-7][0-9a-fA-F])|(/))")
+PLAIN_ESCAPE: Final = re.compile(r"\\\\*(?:u00([2-7][0-9a-fA-F])|(/))")
 _CHAR: Final = r"[A-Za-z0-9+/_-]"
+BASE64_GROUP: Final = rf"(?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589]{_CHAR}(?:\r?\n)?)"
+"""Four characters stand for three ASCII bytes when certain bits are zero: of random words one in 4096 passes."""
 BASE64_TEXT: Final = re.compile(
-    # Four characters stand for three ASCII bytes when certain bits are zero: of random words one in 4096 passes.
-    rf"(?:[A-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589]{_CHAR}(?:\r?\n)?){{4,}}"
+    rf"{BASE64_GROUP}{{4,}}"
     r"(?:[A-Za-f][AQgw](?:==|(?![A-Za-z0-9+/_=-]))"
     r"|[A-Za-f][A-HQ-Xg-nw-z0-3][AEIMQUYcgkosw048](?:=|(?![A-Za-z0-9+/_=-])))?"
 )
