@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from inspector.errors import FileError
-from inspector.trace.file import TraceFileWriter, event_line
+from inspector.trace.file import TraceFileWriter, encode, event_line
 from inspector.trace.file_reader import read_trace
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal
 
@@ -352,3 +352,21 @@ def test_a_closed_writer_takes_nothing_more(tmp_path: Path) -> None:
     writer.sink(Event("note", 1, LOCAL))
     writer.close()
     assert (path.stat().st_size, writer.dropped) == (size, 1)
+
+
+@pytest.mark.parametrize("odd", ["", '\\"', "\x7f\u2028ü\U0001f600", "\n\t\r", "\x00\x1f\x08\x0c", "\ud800"])
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+def test_a_long_text_is_escaped_as_json_escapes_it(odd: str, place: str) -> None:
+    long = {"raw": '{"a":"b\\\\c"}' * 500 + odd}
+    about = {"t": "rpc", "method": 'x"\\' + odd, "bytes": 3, "red": [["/a", "R1"]]}
+    parts = {
+        "first": long | about,
+        "middle": dict(list(about.items())[:2]) | long | about,
+        "last": about | long,
+    }
+    fields = parts[place]
+    line = encode(fields)
+    if "\ud800" in odd:
+        assert json.loads(line) == fields
+    else:
+        assert line.decode() == json.dumps(fields, ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -19,9 +19,10 @@ _LONG: Final = b"a" * 16
 _RUNS: Final = bytes(97 if chr(n) in "+/_-" or (n < 128 and chr(n).isalnum()) else 32 for n in range(256))
 _WRAPPED: Final = re.compile(r"[A-Za-z0-9+/_-]{60,}(?:\r?\n[A-Za-z0-9+/_-]+)+={0,2}")
 _WHOLE_LINE: Final = 44
-_LETTERS_ONLY: Final = re.compile(b"[a-z+/_-]*")
-_PREFIX: Final = re.compile(shapes.PREFIX.pattern.encode())
-_FOUR_GROUPS: Final = re.compile(BASE64_GROUP.encode() + b"{4}")
+_LETTERS_ONLY: Final = re.compile(b"[a-z+/_-]*").fullmatch
+_PREFIX: Final = re.compile(shapes.PREFIX.pattern.encode()).search
+"""A key's prefix may stand before the word only when a dot is between them (SG., ya29.)."""
+_FOUR_GROUPS: Final = re.compile(BASE64_GROUP.encode() + b"{4}").search
 _ONE_LINE: Final = 60
 """A word shorter than this is not wrapped base64."""
 _DOTTED: Final = ("SG.", "ya29.")
@@ -51,26 +52,25 @@ class LongWords:
             return []
         hits: list[Hit] = []
         ordinary, find = self._ordinary, flat.find
+        look = known or self._entropy
         while at >= 0:
             end = find(b" ", at)
             word = content[at : (end := len(flat) if end < 0 else end)]
             if word not in ordinary:
-                suspect = self._suspect(content, at, end, word, known)
+                dotted = content[at - 1 : at] == b"."
+                suspect = not _LETTERS_ONLY(word) and (
+                    look
+                    or end - at >= _ONE_LINE
+                    or _PREFIX(content, max(0, at - 5) if dotted else at, end)
+                    or _FOUR_GROUPS(word)
+                )
                 found = self._word(text, at, end, loose, known) if suspect else []
                 hits += found
                 short = len(word) <= _REMEMBERED and len(ordinary) < _REMEMBERED_MOST
-                if not found and short and not text[max(0, at - 5) : at].endswith(_DOTTED):
+                if not found and short and not (dotted and text[max(0, at - 5) : at].endswith(_DOTTED)):
                     ordinary.add(word)
             at = find(_LONG, end)
         return hits
-
-    def _suspect(self, content: bytes, at: int, end: int, word: bytes, known: bool) -> bool:
-        """Two quick looks that tell nearly all words from those in which something may be."""
-        if _LETTERS_ONLY.fullmatch(word):
-            return False
-        if known or self._entropy or end - at >= _ONE_LINE:
-            return True
-        return bool(_PREFIX.search(content, max(0, at - 5), end) or _FOUR_GROUPS.search(word))
 
     def _word(self, text: str, at: int, end: int, loose: bool, known: bool) -> list[Hit]:
         if end - at >= _ONE_LINE and (wrapped := _WRAPPED.match(text, at)):
