@@ -1,4 +1,5 @@
-"""`lab`: a dry run of every strategy over 2,720 tools against parsing them, and keyword search against bare FTS5."""
+"""`lab`: a dry run of every strategy over 2,720 tools against parsing them, keyword search against bare FTS5,
+and hybrid search against keyword search."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from inspector.discovery.prompt_cache import rules_for
 from inspector.discovery.registry import read_server, registry_of
 from inspector.discovery.running import flat_of, run_all
 from inspector.discovery.search.search import Search, method_of
+from inspector.discovery.search.semantic import available
 from inspector.discovery.search.words import asked as words_asked
 from inspector.discovery.strategies import strategies
 
@@ -44,11 +46,11 @@ def lab() -> list[Row]:
     times = interleaved(3, {"ours": Side(dry), "parse": Side(lambda: snapshot_of_lines(raw).listing())})
     how = "reading the same catalog from its lines"
     row = compared("lab, dry run of all strategies", times["ours"], times["parse"], how, bar=20)
-    return [row, _keyword(raw)]
+    return [row, *_searches(raw)]
 
 
-def _keyword(raw: bytes) -> Row:
-    """10,000 tools: the catalog several times over, each copy a server of its own."""
+def _searches(raw: bytes) -> list[Row]:
+    """10,000 tools: the catalog several times over, each copy a server of its own. Hybrid needs the extra [semantic]."""
     snapshot, servers, count = snapshot_of_lines(raw), [], 0
     while count < TOOLS:
         servers.append(read_server(snapshot, f"s{len(servers)}"))
@@ -70,9 +72,15 @@ def _keyword(raw: bytes) -> Row:
     theirs = [_p95(asked) for _ in range(7)]
     assert index.search(QUERIES[0], 5)
     against = "p95 of a bare FTS5 query over names and descriptions"
-    return compared(
-        "lab, keyword search p95, 10,000 tools", Times(ours, ours), Times(theirs, theirs), against, bar=5
-    )
+    keyword = Times(ours, ours)
+    rows = [compared("lab, keyword search p95, 10,000 tools", keyword, Times(theirs, theirs), against, bar=5)]
+    if available():
+        both = Search(method_of("hybrid"))
+        both.index(tools)
+        took = [_p95(lambda query: both.find(registry, EVERYONE, query)) for _ in range(7)]
+        name, against = "lab, hybrid search p95, 10,000 tools", "p95 of our keyword search"
+        rows.append(compared(name, Times(took, took), keyword, against, bar=3))
+    return rows
 
 
 def _p95(work: Callable[[str], object]) -> float:

@@ -121,3 +121,13 @@ def test_a_walk_ends_well_on_json_and_on_nothing_else(
         whole = list(Walk(text))
         wanted = [leaf for leaf in whole if any(leaf[1] <= place < leaf[2] for place in places)]
         assert [leaf for leaf in Walk(text, sorted(places)) if leaf in wanted] == wanted
+
+
+ODD = ['{"cookie": 301}', '{"cookie":\n 301}', '[{"set-cookie": 301}]', '{"token":\n "abc12345"}']
+
+
+@pytest.mark.parametrize("text", ODD)
+def test_a_value_that_is_no_cookie_is_hidden_under_that_key_too(text: str) -> None:
+    hits, _ = found(text, screened=True)
+    assert [hit.secret for hit in hits] == ["abc12345" if "abc" in text else "301"]
+    assert found(text, screened=True) == found(text, screened=False)

@@ -39,7 +39,7 @@ class SemanticIndex:
         if self._vectors is None:
             return []
         scores = self._vectors @ self._model.embed([query], norm=True)[0]
-        order = sorted(range(len(self._tools)), key=lambda at: -float(scores[at]))[:limit]
+        order: list[int] = (-scores).argsort(kind="stable")[:limit].tolist()
         return [
             Found(self._tools[at], float(scores[at]), (), {"semantic": rank})
             for rank, at in enumerate(order, 1)

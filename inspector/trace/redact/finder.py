@@ -27,6 +27,7 @@ _NAME_NEEDLES: Final = (
 _NAME_ENDS: Final = re.compile(rb"[a-z0-9_.$-]{0,60}\\*[\"']?[ \t]*[=:]")
 _NAME: Final = re.compile(r"[A-Za-z0-9_.$-]{1,80}")
 _ANSI: Final = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_NO_STRING: Final = re.compile(r"\s*[^\s{\[]")
 _NESTED_URL: Final = 256
 
 
@@ -161,6 +162,9 @@ class Finder:
         if start < self._cookies_end:
             return  # its line is hidden already
         value = _value_span(text, separator, name)
+        if value is None and loose and separator[1] and (other := _NO_STRING.match(text, separator.end())):
+            yield _hit(text, other.end() - 1, other.end(), rule)  # a number, say, under the key `cookie`
+            return
         if value is not None and name.lower().endswith("cookie"):
             self._cookies_end = value[1]
         if value is None or not _plausible(text[slice(*value)], separator, loose, own=rule != rules.KEY):
