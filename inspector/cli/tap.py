@@ -173,14 +173,16 @@ def recording(spec: ServerSpec, how: Recording) -> Iterator[TapRecord]:
 
 
 def _live(journal: Journal, spec: ServerSpec, how: Recording) -> LiveTap | None:
-    """Tells a running console too. Secrets go there as they are, as those of its own servers do: it never leaves
-    this machine but by an export, which hides what is `known`."""
+    """Tells a running console too. What the server was given is hidden before it goes there, whatever the file holds:
+    the console keeps what it is told for later runs, which could not know those values."""
     if how.live is None:
         return None
-    from inspector.console.redacting import passed_to
+    from inspector.console.redacting import given_to
     from inspector.console.tap_live import LiveTap
 
-    live = LiveTap(how.live, spec.name, passed_to([_given(spec)]), how.log)
+    # Numbers of its own: markers of two taps, or of an export, must not seem to be one secret.
+    hiding = given_to(_given(spec), first=os.getpid() * 100)
+    live = LiveTap(how.live, spec.name, hiding, how.log)
     journal.sinks.append(live.sink)
     return live
 

@@ -314,9 +314,8 @@ class Console:
         return None if catalog is None else catalog.definition(tool)
 
     def secrets(self) -> Iterator[str]:
-        """Values that servers were given, by us or through a tap, and that no export may hold."""
+        """Values that servers were given by us and that no export may hold; a tap hides its own before we see them."""
         yield from passed_to(self.servers_file.all().values(), self.tokens)
-        yield from self.taps.known()
 
     def tools(self, key: str) -> Tool | None:
         """How to find a tool of a server by name; None when its tools were not listed."""

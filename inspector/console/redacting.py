@@ -13,6 +13,7 @@ from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import expand_environment
 from inspector.trace.redact import Redactor, Rules
 from inspector.trace.redact.names import secret_name
+from inspector.trace.redact.rules import KNOWN, OPTIONAL, WHAT
 
 
 def redactor_for(
@@ -21,6 +22,13 @@ def redactor_for(
     """A redactor for one file. tokens: what signing in left, which counts as passed. options: those of `Redactor`."""
     these = Rules.default(passed_to(specs, tokens)) if rules is None else rules
     return Redactor(these, digests=digests, **options)
+
+
+def given_to(*specs: ServerSpec, first: int = 1) -> Redactor | None:
+    """A redactor of what we gave these servers and of nothing else; None when there is nothing to hide."""
+    others = set(WHAT) - OPTIONAL - {KNOWN}
+    these = Rules.default(passed_to(specs), off=others)
+    return Redactor(these, digests=digests, first=first) if these.known else None
 
 
 def passed_to(specs: Iterable[ServerSpec], tokens: TokenStore | None = None) -> Iterator[str]:

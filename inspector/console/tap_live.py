@@ -12,7 +12,7 @@ import threading
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import closing, suppress
 from dataclasses import replace
 from http.client import HTTPConnection, HTTPException
@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from inspector.errors import StorageError
 from inspector.settings.paths import ConsoleState, Paths, living_consoles, process_started
-from inspector.trace.file import event_line
+from inspector.trace.file import Redaction, event_line
 from inspector.wire.events import Event
 
 PATH: Final = "/_tap"
@@ -38,16 +38,18 @@ UNKNOWN, BUSY = 409, 503
 
 
 class LiveTap:
-    """Attach `sink` to the tap's journal; `close` at the end. name: of the server. known: values that are secret.
+    """Attach `sink` to the tap's journal; `close` at the end. name: of the server.
 
-    missed: events a console did not get although one was there. say: takes a sentence for the tap's own log.
+    hiding: hides what the server was given before anything is posted. missed: events a console did not get although one was there. say: takes a sentence for the tap's own log.
     """
 
-    def __init__(self, paths: Paths, name: str, known: Iterable[str], say: Callable[[str], None]) -> None:
+    def __init__(
+        self, paths: Paths, name: str, hiding: Redaction | None, say: Callable[[str], None]
+    ) -> None:
         self.missed = 0
         self._paths = paths
         self._head = {"tap": uuid.uuid4().hex, "name": name, "pid": os.getpid()}
-        self._known = list(known)
+        self._hiding = hiding
         self._say = say
         self._queue: deque[Event] = deque()
         self._queued = self._taken = self._under_way = 0
@@ -158,11 +160,11 @@ class LiveTap:
 
     def _post(self, console: ConsoleState, batch: list[Event], *, end: bool = False) -> int:
         head: dict[str, Any] = dict(self._head)
-        lines = [event_line(event) for event in batch]
+        lines = [event_line(event, self._hiding) for event in batch]
         if not self._introduced:
-            head |= {"known": self._known, "started": process_started(os.getpid())}
+            head["started"] = process_started(os.getpid())
             mine = {event.c for event in batch if event.t == "connection"}
-            lines = [event_line(event) for c, event in self._facts.items() if c not in mine] + lines
+            lines = [event_line(event, self._hiding) for c, event in self._facts.items() if c not in mine] + lines
         if end:
             head["end"] = True
         body = b"".join([json.dumps(head).encode() + b"\n", *lines])

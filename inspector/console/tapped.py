@@ -1,6 +1,7 @@
 """What taps tell a running console: their events go into its own recording, under numbers of its own. Request threads.
 
-A tapped connection is watched, not ours: nothing can be called on it. Its times and lengths are the tap's.
+A tapped connection is watched, not ours: nothing can be called on it. Its times and lengths are the tap's, and the
+tap has hidden what its server was given: those values are never here.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
@@ -54,7 +55,6 @@ class Tap:
 
     name: str
     process: tuple[int, float]
-    known: tuple[str, ...] = field(default=(), repr=False)
     ended: bool = False
     connections: dict[int, int] = field(default_factory=dict)
     seqs: dict[int, int] = field(default_factory=dict)
@@ -82,11 +82,6 @@ class Taps:
         with self._lock:
             return list(self._taps.values())
 
-    def known(self) -> Iterator[str]:
-        """Values the taps' servers were given that may be secrets. Never shown, never written."""
-        for tap in self.all():
-            yield from tap.known
-
     def take(self, head: bytes, lines: Iterable[bytes]) -> int:
         """Record one batch: a line about the tap, then trace lines; returns how many events.
 
@@ -105,15 +100,14 @@ class Taps:
         return taken
 
     def _tap(self, said: dict[str, Any]) -> Tap:
-        id_, name, known = said.get("tap"), said.get("name"), said.get("known")
+        id_, name = said.get("tap"), said.get("name")
         if not isinstance(id_, str) or not isinstance(name, str) or not name or len(id_) > 100:
             raise UsageError("This is no batch of a tap.", "Update mcp-loupe on both sides.")
         with self._lock:
-            if isinstance(known, list):
+            if "started" in said:
                 if len(self._taps) >= TAPS_MOST:
                     self._taps = {key: tap for key, tap in self._taps.items() if tap.live}
-                secrets = tuple(one for one in known if isinstance(one, str))
-                self._taps[id_] = Tap(" ".join(name.split())[:60], _process(said), secrets)
+                self._taps[id_] = Tap(" ".join(name.split())[:60], _process(said))
             if id_ not in self._taps:
                 raise UnknownTap("This console does not know that tap.", "Send what its connections are.")
             return self._taps[id_]

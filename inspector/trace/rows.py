@@ -49,16 +49,20 @@ class Row:
 
     @property
     def cut(self) -> bool:
-        """Whether raw goes on after `raw_head`."""
-        return self.raw_head is not None and self.bytes is not None and len(self.raw_head) < self.bytes
+        """Whether raw goes on after `raw_head`. `bytes` of a redacted raw are those it had on the wire."""
+        if self.raw_head is None or self.bytes is None or len(self.raw_head) >= self.bytes:
+            return False
+        return "red" not in self.body or bool(self.body.get("cut")) or len(self.raw_head) == HEAD_BYTES
 
 
 def columns_of(session: int, event: Event) -> tuple[Any, ...]:
     """The event in the order of COLUMNS."""
-    raw = event.raw
+    raw, size = event.raw, None if event.raw is None else len(event.raw)
+    if event.t == "rpc" and "red" in event.body and isinstance(event.body.get("bytes"), int):
+        size = event.body["bytes"]  # of a frame that a tap redacted: what it had on the wire
     return (
         session, event.seq, event.c, event.at_us, event.dt_us, event.t, event.dir, event.kind,
-        _text(event.method), _text(event.id), event.pair, event.ms, None if raw is None else len(raw),
+        _text(event.method), _text(event.id), event.pair, event.ms, size,
         _text(event.cause), _text(event.op), is_bad(event), json.dumps(event.body, separators=(",", ":")), raw,
     )  # fmt: skip
 

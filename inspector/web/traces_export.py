@@ -27,7 +27,7 @@ def recording_of(session: int) -> Session:
 
 
 def plan_of(session: int) -> Plan:
-    """The plan, which knows what was passed to servers: by us, or past a tap."""
+    """The plan, which knows what was passed to servers."""
     return console().exports.plan(session, console().secrets)
 
 
