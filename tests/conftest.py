@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 settings.register_profile("loupe", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("loupe")
@@ -21,3 +27,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 2 if item.nodeid.partition("::")[0].split("/")[1:][:1] in LATE else 1
 
     items.sort(key=turn)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all: a thread can hold one Playwright only."""
+    from browser_path import FLAGS, chromium
+    from playwright.sync_api import sync_playwright
+
+    path = chromium()
+    assert path, "tests/chromium.sh brings a Chromium"
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        yield opened
+        opened.close()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
@@ -52,6 +53,14 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format("har", "HAR 1.2", ".har", "application/json", "HTTP only, for network panels", har),
     Format(
         "otlp", "OTLP JSON", ".otlp.json", "application/json", "spans for a collector, without contents", otlp
+    ),
+    Format(
+        "otlp-contents",
+        "OTLP + contents",
+        ".otlp.json",
+        "application/json",
+        "OTLP JSON with arguments and results of tool calls",
+        partial(otlp, contents=True),
     ),
 )
 """What an export can be; a further format is one more entry."""

@@ -40,12 +40,11 @@ UNKNOWN, BUSY = 409, 503
 class LiveTap:
     """Attach `sink` to the tap's journal; `close` at the end. name: of the server.
 
-    hiding: hides what the server was given before anything is posted. missed: events a console did not get although one was there. say: takes a sentence for the tap's own log.
+    hiding: hides what the server was given before anything is posted. missed: events a console did not get
+    although one was there. say: takes a sentence for the tap's own log.
     """
 
-    def __init__(
-        self, paths: Paths, name: str, hiding: Redaction | None, say: Callable[[str], None]
-    ) -> None:
+    def __init__(self, paths: Paths, name: str, hiding: Redaction | None, say: Callable[[str], None]) -> None:
         self.missed = 0
         self._paths = paths
         self._head = {"tap": uuid.uuid4().hex, "name": name, "pid": os.getpid()}
@@ -164,7 +163,9 @@ class LiveTap:
         if not self._introduced:
             head["started"] = process_started(os.getpid())
             mine = {event.c for event in batch if event.t == "connection"}
-            lines = [event_line(event, self._hiding) for c, event in self._facts.items() if c not in mine] + lines
+            lines = [
+                event_line(event, self._hiding) for c, event in self._facts.items() if c not in mine
+            ] + lines
         if end:
             head["end"] = True
         body = b"".join([json.dumps(head).encode() + b"\n", *lines])

@@ -203,6 +203,15 @@ class Store:
         sql = f"SELECT id, session, seq, at_us, text FROM note WHERE session = ?{which} ORDER BY seq, id"  # noqa: S608
         return [Note(*row) for row in self._all(sql, *values)]
 
+    def annotated(self, session: int, seqs: Iterable[int]) -> set[int]:
+        """Which of these events carry a remark, written here or come in the file."""
+        sql = """
+            SELECT seq FROM note WHERE session = ? AND seq IN (SELECT value FROM json_each(?))
+            UNION SELECT pair FROM event
+            WHERE session = ? AND pair IN (SELECT value FROM json_each(?)) AND t = 'note'"""
+        wanted = json.dumps(list(seqs))
+        return {seq for (seq,) in self._all(sql, session, wanted, session, wanted)}
+
     def connections(self, session: int) -> list[Connection]:
         """The connections of a session, in the order they were opened."""
         return [

@@ -153,11 +153,12 @@ def rows_of(
     letters = sides(connections) if with_sides else {}
     known = Known(eras_of(connections), _asked(store, stored), invalid)
     lengths = _lengths(stored, known)
+    noted = store.annotated(query.session, [row.seq for row in stored]) if scale is not None else set()
     found = []
     for one in whole_lists(store, stored):
         row = view(one, href=query.link("/timeline", ("e", one.seq)), known=known)
         row.side, row.outlined = letters.get(one.c, ("", False))
-        row.on = one.seq == on
+        row.on, row.noted = one.seq == on, one.seq in noted
         if scale is not None:
             row.x = scale.x(one.at_us)
             row.width = scale.width(lengths.get(one.seq, 0.0), row.x)

@@ -193,6 +193,7 @@ class Row:
     several servers are shown; `outlined` tells the second kind apart. sev: "", `warn` or `err`.
     x, width: place in the waterfall, in per cent; width 0 is a tick; x None draws nothing.
     pair: seq of the other half. href: the page with this event open, or its explanation when htmx asks for a part.
+    noted: somebody pinned a note to it.
     """
 
     seq: int
@@ -213,6 +214,7 @@ class Row:
     pair: int | None = None
     href: str = ""
     on: bool = False
+    noted: bool = False
 
 
 @dataclass(slots=True)

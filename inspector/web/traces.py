@@ -209,7 +209,7 @@ def noted(session: int, seq: int) -> AnyResponse:
     if not partial():
         fallback = url_for("timeline.show", session=session, e=seq)
         return redirect(back if back != "/" else fallback, 303)
-    return make_response(render_template("traces/_notes.html", notes=notes_on(session, seq, back)))
+    return make_response(render_template("traces/_noted.html", notes=notes_on(session, seq, back)))
 
 
 # -- retention

@@ -129,6 +129,22 @@ def trim(session: int) -> AnyResponse | str:
     return changed(session)
 
 
+@exports.post("/traces/<int:session>/export/edge")
+def edge(session: int) -> AnyResponse | str:
+    """Begin or end at an event that is looked at; the other end stays where it was, as far as it can."""
+    recording_of(session)
+    plan, newest = plan_of(session), store().last_seq(session)
+    seq = request.form.get("seq", "")
+    there = int(seq) if re.fullmatch(r"\d{1,15}", seq, re.ASCII) else 0
+    first, last = plan.span.first, min(plan.span.last, newest)
+    if request.form.get("edge") == "last":
+        span = range_of(str(min(first, there)), seq, newest)
+    else:
+        span = range_of(seq, str(last if last >= there else newest), newest)
+    console().exports.change(plan, span=span)
+    return redirect(url_for("traces.exports.show", session=session), 303)
+
+
 def range_of(first: str, last: str, newest: int) -> Range:
     """Raises UsageError when that is no part of the recording."""
     if not all(re.fullmatch(r"\d{0,15}", text, re.ASCII) for text in (first, last)):

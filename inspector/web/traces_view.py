@@ -20,6 +20,11 @@ SHIPPED: Final = {
     "everything-handshake.mcptrace.jsonl": "the handshake era, the probe refused",
     "git-modern.mcptrace.jsonl": "the modern era, a call with its stderr",
     "teradata-hints.mcptrace.jsonl.gz": "cache hints of five minutes",
+    "git-refusals.mcptrace.jsonl": "two refusals: -32602 and -32022",
+    "progressive-session.mcptrace.jsonl": "50 tools found through three",
+    "cache-invalidation.mcptrace.jsonl.gz": "a list kept, ended by list_changed, asked for again",
+    "sdk-rounds.mcptrace.jsonl": "a tool that asks twice before it answers",
+    "everything-subscription.mcptrace.jsonl": "a resource subscribed to, and its update",
 }
 """The recordings that come with Loupe, and what is worth seeing in each."""
 _LABELS: Final = 4

@@ -184,7 +184,9 @@ def test_what_a_tap_records_is_in_the_console_as_it_crossed(console: Console) ->
     (answer,) = [row for row in rows if row.kind == "result"]
     assert asked.raw_head == ASK.strip()
     (mark,) = re.findall(rb"\[redacted:R9:\d+\]", answer.raw_head or b"")
-    assert answer.raw_head == ANSWER.replace(SECRET.encode(), mark), "only what the server was given is hidden"
+    assert answer.raw_head == ANSWER.replace(SECRET.encode(), mark), (
+        "only what the server was given is hidden"
+    )
     assert (answer.pair, answer.bytes, answer.cut) == (asked.seq, len(ANSWER), False)
     assert [row.raw_head for row in rows if row.t == "noise"] == [b"noise \xff"]
     assert SECRET not in (console.data.parent / "one.jsonl").read_text()
@@ -293,9 +295,7 @@ def test_a_tap_that_was_killed_is_not_called_live() -> None:
     started = process_started(ended.pid)
     ended.wait(BOUND)
     for pid, since in ((os.getpid(), process_started(os.getpid())), (ended.pid, started)):
-        taps.take(
-            json.dumps({"tap": str(pid), "name": "n", "pid": pid, "started": since}).encode(), []
-        )
+        taps.take(json.dumps({"tap": str(pid), "name": "n", "pid": pid, "started": since}).encode(), [])
     assert [tap.live for tap in taps.all()] == [True, False]
     taps.take(json.dumps({"tap": str(os.getpid()), "name": "n", "end": True}).encode(), [])
     assert [tap.live for tap in taps.all()] == [False, False]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -12,16 +11,12 @@ from typing import Any
 import pytest
 from exported import ROOT, connection, planted_in_exchanges, rpc, source, write
 from planted import forms
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from inspector.trace import html as module
 from inspector.trace.html import POLICY, html
 from inspector.trace.hypertext import json_text
 from inspector.wire.events import C2S, LOCAL, S2C, Event
-
-sys.path.insert(0, str(ROOT / "tests"))
-
-from browser_path import FLAGS, chromium
 
 HOSTILE = (
     "<script>window.ran=1</script>", "<style>*{display:none}</style>",
@@ -52,14 +47,6 @@ def hostile_events() -> Iterator[Event]:
         yield Event("proc", 1, LOCAL, {"what": text, "signal": text})
         yield Event("error", 1, LOCAL, {"origin": text, "class": text, "message": text, "remedy": text})
         yield Event(text, 1, text, {text: text, "what": text})
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-        yield started
-        started.close()
 
 
 @pytest.fixture

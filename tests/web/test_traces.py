@@ -154,7 +154,8 @@ def test_a_file_that_is_refused_is_refused_in_one_sentence_and_leaves_nothing(
 
 def test_a_note_is_pinned_changed_listed_and_taken_away(page: Page, git: int) -> None:
     pane = post(page, f"/traces/{git}/notes", part=True, seq="10", text="why <i>twice</i>?", back="/")
-    assert "why &lt;i&gt;twice&lt;/i&gt;?" in pane.text
+    assert "why &lt;i&gt;twice&lt;/i&gt;?" in pane.text and 'hx-target="#e10 .frame__l"' in pane.text
+    assert pinned(page, git) == [10]
     with page.console.store() as store:
         (note,) = store.notes(git)
     post(page, f"/traces/notes/{note.id}", part=True, text="because", back="/")
@@ -163,7 +164,38 @@ def test_a_note_is_pinned_changed_listed_and_taken_away(page: Page, git: int) ->
     assert back.status_code == 303 and back.location.startswith("/timeline")
     with page.console.store() as store:
         assert store.notes(git) == []
+    assert pinned(page, git) == []
     assert post(page, f"/traces/{git}/notes", part=True, seq="99", text="x").status_code == 422
+
+
+def pinned(page: Page, session: int) -> list[int]:
+    """The rows of the timeline that say they carry a note."""
+    rows = page.get(f"/timeline?session={session}").split('<tr class="frame')[1:]
+    return [int(row.partition('id="e')[2].partition('"')[0]) for row in rows if "note pinned" in row]
+
+
+def test_an_export_begins_and_ends_at_events_that_are_looked_at(page: Page, git: int) -> None:
+    def ends(seq: object, edge: str) -> str:
+        answer = post(page, f"/traces/{git}/export/edge", seq=seq, edge=edge)
+        assert answer.status_code == 303
+        span = page.console.exports.plan(git, page.console.secrets).span
+        return f"{span.first}-{min(span.last, 999)}"
+
+    assert f'action="/traces/{git}/export/edge"' in page.get(f"/timeline?session={git}&e=4")
+    assert ends(4, "first") == "4-999"
+    assert ends(8, "last") == "4-8"
+    assert ends(6, "first") == "6-8"
+    assert ends(9, "first") == "9-999", "an end before the beginning cannot stay"
+    assert ends(3, "last") == "3-3"
+    assert post(page, f"/traces/{git}/export/edge", seq="99999", edge="first").status_code == 422
+    assert post(page, f"/traces/{git}/export/edge", seq="x", edge="last").status_code == 422
+    post(page, f"/traces/{git}/export/range", first="", last="")
+
+
+def test_two_recordings_lead_to_their_difference(page: Page, git: int) -> None:
+    assert f'href="/replay/diff?b={git}"' in page.get(f"/traces/{git}")
+    newest = max(sessions(page))
+    assert re.search(rf'href="/replay/diff\?a=\d+&amp;b={newest}"', page.get("/traces"))
 
 
 def export(page: Page, session: int, form: str) -> bytes:
@@ -197,10 +229,11 @@ def test_an_export_shows_what_it_hides_and_then_hides_it(page: Page, tmp_path: P
     )
     assert "/params/arguments/token" in html and SECRET not in html.partition("What is hidden")[2]
     post(page, f"/traces/{session}/export/rule", kind="text", text="orchid")
-    for form in ("trace", "gz", "html", "har", "otlp"):
+    for form in ("trace", "gz", "html", "har", "otlp", "otlp-contents"):
         content = export(page, session, form)
         plain = gzip.decompress(content) if form == "gz" else content
         assert SECRET.encode() not in plain and b"orchid" not in plain, form
+        assert (b"gen_ai.tool.call.arguments" in plain) == (form == "otlp-contents"), form
     lines = [json.loads(line) for line in export(page, session, "trace").splitlines()]
     assert lines[0]["redaction"]["reviewed"] is True and lines[0]["title"].startswith("my [redacted:")
     assert (
@@ -211,6 +244,11 @@ def test_an_export_shows_what_it_hides_and_then_hides_it(page: Page, tmp_path: P
     again = upload(page, "again.jsonl", export(page, session, "trace"))
     assert "It is whole" in page.get(f"/traces/{again}")
     assert "here is [redacted:" in page.get(f"/timeline?session={again}&e=6")
+    assert pinned(page, again) == [6]
+    rows = page.get(f"/timeline?session={again}")
+    assert re.search(r"tools/call status</b> \[redacted:R\d:\d\], \[redacted:T1:\d\]", rows), (
+        "a frame that redaction made shorter is whole"
+    )
 
 
 def test_a_rule_is_switched_off_and_nothing_is_left_unhidden_without_a_yes(
