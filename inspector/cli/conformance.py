@@ -25,6 +25,7 @@ from inspector.console.calls import call_headers
 from inspector.console.rounds import converse
 from inspector.console.signing import read_answer
 from inspector.errors import AuthNeeded, LoupeError
+from inspector.protocol.headers import header_faults
 from inspector.settings.spec import CLIENT_CAPABILITIES, STREAMABLE_HTTP, OAuth, ServerSpec, Timeouts
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import CameBack, Visit
@@ -166,8 +167,8 @@ class Run:
         ]
         for one in named:
             tool = by_name.get(one["name"])
-            if tool is None:
-                continue
+            if tool is None or header_faults(tool.get("inputSchema")):
+                continue  # a tool with an invalid x-mcp-header must be left out (basic/transports, Mcp-Param-*)
             self._call(connection, tool, one.get("arguments") or {})
 
     def _call(self, connection: Connection, tool: dict[str, Any], arguments: dict[str, Any]) -> None:
