@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,8 +13,9 @@ from inspector.errors import ConfigError, UsageError
 from inspector.settings.entry import check_url, kind, read_entry, written_entry
 from inspector.settings.files import read_text, storage_error, write_private
 from inspector.settings.jsonc import loads
+from inspector.settings.oauth import read_oauth, written_oauth
 from inspector.settings.seal import Seal
-from inspector.settings.spec import DECLARABLE, ERAS, GRANTS, OAuth, ServerSpec, Timeouts
+from inspector.settings.spec import DECLARABLE, ERAS, ServerSpec, Timeouts
 
 VERSION: Final = 1
 _IDS: Final = ("int", "str")
@@ -232,7 +233,7 @@ def _entry(spec: ServerSpec) -> dict[str, Any]:
     if spec.ids != usual.ids:
         found["ids"] = spec.ids
     if spec.oauth is not None:
-        found["oauth"] = {name: value for name, value in asdict(spec.oauth).items() if value is not None}
+        found["oauth"] = written_oauth(spec.oauth)
     found["source"] = spec.source
     _spec(slug(spec.name), found)
     return found
@@ -259,24 +260,8 @@ def _spec(key: str, entry: Any) -> ServerSpec:
         ids=_one_of(name, "ids", entry.get("ids", spec.ids), _IDS),
         declare=tuple(declare),
         timeouts=_timeouts(name, entry.get("timeouts", {})),
-        oauth=_oauth(name, entry.get("oauth")),
+        oauth=read_oauth(name, entry.get("oauth")),
     )
-
-
-def _oauth(name: str, found: Any) -> OAuth | None:
-    if found is None:
-        return None
-    known = {one.name for one in fields(OAuth)}
-    if not isinstance(found, dict) or not all(isinstance(found.get(key, ""), str) for key in known):
-        raise _wrong(name, "oauth", "an object of texts: " + ", ".join(sorted(known)))
-    read = OAuth(**{key: value for key, value in found.items() if key in known})
-    if read.grant not in GRANTS:
-        raise _wrong(name, "oauth.grant", " or ".join(GRANTS))
-    if read.grant == "client_credentials" and not (read.client_id and read.client_secret and read.issuer):
-        raise _wrong(name, "oauth", "complete: client_credentials needs client_id, client_secret and issuer")
-    if read.issuer is not None:
-        check_url(name, read.issuer)
-    return read
 
 
 def _one_of(name: str, key: str, value: Any, allowed: tuple[str, ...]) -> str:

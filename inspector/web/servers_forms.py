@@ -13,7 +13,8 @@ from inspector.errors import ConfigError, UsageError
 from inspector.settings.commands import command_spec, url_spec
 from inspector.settings.entry import read_entry, written_entry
 from inspector.settings.importing import Imported
-from inspector.settings.spec import APPS, DECLARABLE, ERAS, SSE, STDIO, TASKS, ServerSpec, Timeouts
+from inspector.settings.oauth import FIELDS, read_oauth, written_oauth
+from inspector.settings.spec import APPS, DECLARABLE, ERAS, SSE, STDIO, TASKS, OAuth, ServerSpec, Timeouts
 from inspector.settings.targets import demo_spec, pasted
 
 MASK: Final = "••••••"
@@ -42,7 +43,8 @@ class FormErrors(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The form as typed: texts of any content. args: one argument a line; env: NAME=value; headers: Name: value."""
+    """The form as typed: texts of any content. args: one argument a line; env: NAME=value; headers and
+    oauth: name: value."""
 
     target: str = ""
     args: str = ""
@@ -50,6 +52,7 @@ class Draft:
     cwd: str = ""
     env: str = ""
     headers: str = ""
+    oauth: str = ""
     transport: str = ""
     era: str = "auto"
     probe: str = f"{Timeouts().probe:g}"
@@ -85,6 +88,7 @@ def draft_of(spec: ServerSpec, *, masked: bool = True) -> Draft:
         cwd=spec.cwd or "",
         env="\n".join(f"{name}={value}" for name, value in env.items()),
         headers="\n".join(f"{name}: {value}" for name, value in headers.items()),
+        oauth=_oauth_text(spec.oauth, masked),
         transport="sse" if spec.transport == SSE else "",
         era=spec.era,
         probe=f"{spec.timeouts.probe:g}",
@@ -114,6 +118,7 @@ def spec_of(draft: Draft, before: ServerSpec | None = None) -> ServerSpec:
     spec = _target(draft, errors)
     env = _env(draft.env, before.env if before else {}, errors)
     headers = _headers(draft.headers, before.headers if before else {}, errors)
+    oauth = _oauth(draft, before, errors)
     timeouts = _timeouts(draft, before, errors)
     if draft.era not in ERAS:
         errors["era"] = "Choose auto, handshake or modern."
@@ -132,6 +137,7 @@ def spec_of(draft: Draft, before: ServerSpec | None = None) -> ServerSpec:
         env=spec.env | env,
         cwd=os.path.expanduser(draft.cwd.strip()) or None if stdio else None,
         headers=headers,
+        oauth=oauth,
         era=draft.era,
         timeouts=timeouts,
         declare=draft.declare,
@@ -171,6 +177,8 @@ def _fits(spec: ServerSpec, draft: Draft, errors: dict[str, str]) -> None:
     if spec.transport == STDIO:
         if draft.headers.strip():
             errors.setdefault("headers", "A command gets no HTTP headers: use env, or give a URL.")
+        if draft.oauth.strip():
+            errors.setdefault("oauth", "A command is not signed in to: give it its credentials in env.")
         if draft.transport == "sse":
             errors.setdefault("transport", "A command speaks over its stdin and stdout: choose auto.")
         return
@@ -212,6 +220,33 @@ def _headers(text: str, before: Mapping[str, str], errors: dict[str, str]) -> di
         else:
             found[name] = before[name] if value == MASK else value
     return found
+
+
+def _oauth_text(oauth: OAuth | None, masked: bool) -> str:
+    if oauth is None:
+        return ""
+    hidden = {"client_secret": MASK} if masked and oauth.client_secret else {}
+    return "\n".join(f"{name}: {value}" for name, value in (written_oauth(oauth) | hidden).items())
+
+
+def _oauth(draft: Draft, before: ServerSpec | None, errors: dict[str, str]) -> OAuth | None:
+    found: dict[str, str] = {}
+    kept = before.oauth.client_secret if before is not None and before.oauth is not None else None
+    for number, line in enumerate(draft.oauth.split("\n"), 1):
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not line.strip():
+            continue
+        if not colon or name not in FIELDS or not value:
+            errors["oauth"] = f"Line {number} is not name: value, with a name of {', '.join(FIELDS)}."
+        elif value == MASK and (name != "client_secret" or kept is None):
+            errors["oauth"] = f"Line {number}: there is no earlier value of {name} to keep; type it."
+        else:
+            found[name] = kept or "" if value == MASK else value
+    try:
+        return read_oauth(draft.name.strip() or "this server", found) if found else None
+    except ConfigError as problem:
+        errors.setdefault("oauth", problem.message)
+        return None
 
 
 def _timeouts(draft: Draft, before: ServerSpec | None, errors: dict[str, str]) -> Timeouts:

@@ -22,7 +22,8 @@ from werkzeug.test import TestResponse
 
 from inspector.console.console import Console
 from inspector.settings.paths import Paths
-from inspector.settings.spec import SSE, STREAMABLE_HTTP, ServerSpec, Timeouts
+from inspector.settings.servers import ServerList
+from inspector.settings.spec import SSE, STREAMABLE_HTTP, OAuth, ServerSpec, Timeouts
 from inspector.settings.targets import demo_spec
 from inspector.web.app import SCREENS, create_app
 from inspector.web.guard import Guard
@@ -165,6 +166,14 @@ def test_a_url_with_headers_becomes_a_server_without_a_process() -> None:
         (Draft(target="npx x", env=f"A={MASK}"), "env", "no earlier value"),
         (Draft(target="https://e.org/mcp", headers="no colon"), "headers", "Line 1"),
         (Draft(target="npx x", headers="A: 1"), "headers", "no HTTP headers"),
+        (Draft(target="npx x", oauth="client_id: a"), "oauth", "not signed in to"),
+        (Draft(target="https://e.org/mcp", oauth="scopes: a"), "oauth", "Line 1"),
+        (
+            Draft(target="https://e.org/mcp", oauth="grant: client_credentials\nclient_id: a"),
+            "oauth",
+            "needs client_id",
+        ),
+        (Draft(target="https://e.org/mcp", oauth=f"client_secret: {MASK}"), "oauth", "no earlier value"),
         (Draft(target="https://e.org/mcp", args="x"), "args", "no process"),
         (Draft(target="npx x", probe="soon"), "probe", "Seconds"),
         (Draft(target="npx x", call="0"), "call", "Seconds"),
@@ -191,6 +200,20 @@ WORDS = st.text(st.characters(exclude_categories=["Cs", "Cc"], include_character
 def test_the_form_of_a_command_gives_the_same_arguments_again(args: list[str], program: str) -> None:
     spec = ServerSpec("one", argv=(program, *args))
     assert spec_of(draft_of(spec), spec) == spec
+
+
+def test_how_to_sign_in_survives_the_form_and_the_file_with_its_secret_hidden(tmp_path: Path) -> None:
+    text = "client_id: me\nclient_secret: s3cret-value\nscope: a b\nissuer: https://as.example"
+    spec = spec_of(Draft(target="https://e.org/mcp", oauth=text))
+    assert spec.oauth == OAuth(
+        client_id="me", client_secret="s3cret-value", scope="a b", issuer="https://as.example"
+    )
+    servers = ServerList(tmp_path / "servers.json")
+    kept = servers.get(servers.add(spec))
+    assert kept.oauth == spec.oauth
+    shown = draft_of(kept)
+    assert "s3cret-value" not in repr((shown, kept, kept.public()))
+    assert spec_of(shown, kept).oauth == spec.oauth
 
 
 def test_the_form_of_a_server_hides_its_values_and_keeps_those_left_hidden() -> None:
