@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import secrets
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -26,6 +28,8 @@ from inspector.discovery.scenario import Scenario, read_scenario, setting_of, wr
 from inspector.discovery.search.search import METHODS
 from inspector.discovery.strategies import strategies
 from inspector.errors import UsageError
+from inspector.wire.connection import Connection
+from inspector.wire.events import LOCAL, Event
 
 ALL = "all"
 
@@ -138,7 +142,19 @@ def _simulate(
     runs, not_run = run_all(
         chosen, setting, registry, flat, policy, scenario.expect, scenario.choices, scenario.known
     )
+    if options["record"] is not None and keep_open is not None:
+        for connection in connections.values():
+            record_runs(connection, scenario, runs)
     return report.document(scenario, runs, not_run, flat, live=keep_open is not None), runs
+
+
+def record_runs(connection: Connection, scenario: Scenario, runs: list[Run]) -> None:
+    """Each run as `lab` events behind the frames they name: its scenario, then every step."""
+    for run in runs:
+        facts = {"run": secrets.token_hex(4), "strategy": run.strategy.id}
+        told = json.loads(write_scenario(replace(scenario, strategies=(run.strategy.id,))))
+        for body in ({"scenario": told}, *report.steps_of(run.state.ledger.rows)):
+            connection.link.journal.emit(Event("lab", connection.c, LOCAL, facts | body))
 
 
 def show(document: dict[str, Any], runs: list[Run]) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from inspector.catalog.jsontext import compact_value
 from inspector.catalog.snapshot import Snapshot
 from inspector.console.console import Console
 from inspector.console.jobs import Job, Jobs, Progress
@@ -160,6 +161,10 @@ class Lab:
         progress.at(f"Making the {wanted.search} index.", 1.0)
         search = Search(method_of(wanted.search))
         search.index(registry.visible(access))
+        for server in registry.reachable(access):
+            progress.at(f"Counted the names of {server.label}.", 1.0)
+            # A reply that lists every name (an enabled server's) is then counted from what is known.
+            weigher.tokens(compact_value([tool.public for tool in server.tools]))
         return Bench(repr(wanted), registry, flat, weigher, search, live)
 
     def weigh_all(self, weigher: Weigher, tools: Sequence[Tool], progress: Progress) -> None:

@@ -20,14 +20,21 @@ ROLES = ("groups", "expand", "search", "details", "call")
 @dataclass(frozen=True, slots=True)
 class Stage:
     """One use of one tool. tool: a regular expression over the whole name. arguments: a template with $query, $group,
-    $tool, $pattern and $arguments."""
+    $tool, $pattern and $arguments. takes: parameters such a tool has. each: every such tool is a group, by its name."""
 
     role: Role
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    takes: tuple[str, ...] = ()
+    each: bool = False
+
+    def of(self, tools: Sequence[Tool]) -> list[Tool]:
+        """The tools it is about."""
+        named = [tool for tool in tools if re.fullmatch(self.tool, tool.name)]
+        return [tool for tool in named if set(self.takes) <= set(_parameters(tool))]
 
     def tool_of(self, tools: Sequence[Tool]) -> Tool | None:
-        return next((tool for tool in tools if re.fullmatch(self.tool, tool.name)), None)
+        return next(iter(self.of(tools)), None)
 
     def filled(self, **choices: Any) -> dict[str, Any]:
         """The template with the model's choices; a key whose choice was not made is left out."""
@@ -66,8 +73,14 @@ def parse_preset(row: Any) -> Preset:
     """A preset as in the data file, or as a person edited it. Raises UsageError."""
     try:
         stages = tuple(
-            [Stage(each["role"], each["tool"], each.get("arguments", {})) for each in row["stages"]]
-        )
+            [
+                Stage(
+                    each["role"], each["tool"], each.get("arguments", {}), tuple(each.get("takes", ())),
+                    each.get("each") is True,
+                )
+                for each in row["stages"]
+            ]
+        )  # fmt: skip
         for stage in stages:
             re.compile(stage.tool)
             if stage.role not in ROLES or not isinstance(stage.arguments, dict):

@@ -65,6 +65,28 @@ def test_the_progressive_demo_is_measured_live_over_stdio(tmp_path: Path) -> Non
     assert sum([step["context_tokens"] for step in run["steps"]]) == totals["context_tokens"]
 
 
+def test_a_recorded_live_run_has_its_steps_beside_the_frames_they_name(tmp_path: Path) -> None:
+    """The file holds the scenario, each step of `--json` and the frames whose bytes the steps count."""
+    trace = tmp_path / "lab.jsonl"
+    ran = loupe(
+        tmp_path, "simulate", "--catalog", "demo:progressive", *TASK, "--strategy", "server_driven", "--live",
+        "--json", "--record", str(trace),
+    )  # fmt: skip
+    assert ran.code == 0, ran.err
+    events = [json.loads(line) for line in trace.read_text().splitlines()]
+    scenario, *steps = [event for event in events if event.get("t") == "lab"]
+    assert scenario["scenario"]["task"] == "a billing question"
+    assert {(step["run"], step["strategy"]) for step in steps} == {(scenario["run"], "server_driven")}
+    told = ran.json["runs"][0]["steps"]
+    assert [{name: step[name] for name in told[0]} for step in steps] == told
+    frames = {event["seq"]: event for event in events if event.get("t") == "rpc"}
+    named = [(step["request_bytes"], step["reply_bytes"], step["frames"]) for step in steps if step["frames"]]
+    assert len(named) == 2
+    for request, reply, (asked, answered) in named:
+        assert (frames[asked]["bytes"], frames[answered]["bytes"]) == (request, reply)
+    assert loupe(tmp_path, "trace", "show", str(trace)).code == 0
+
+
 def test_the_same_is_measured_live_over_http(tmp_path: Path) -> None:
     with served("progressive") as progressive, served("flat") as flat:
         ran = loupe(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from lab_parts import BILLING, LOGS, server, shop, tool
 
 from inspector.discovery.access import EVERYONE
-from inspector.discovery.registry import registry_of
+from inspector.discovery.registry import Tool, registry_of
 from inspector.discovery.search.hybrid import Hybrid
-from inspector.discovery.search.keyword import Keyword
+from inspector.discovery.search.keyword import Keyword, KeywordIndex
 from inspector.discovery.search.method import Found
 from inspector.discovery.search.regex import Regex
-from inspector.discovery.search.search import Search, method_of
+from inspector.discovery.search.search import FEW, Search, method_of
 from inspector.discovery.search.semantic import available
 from inspector.discovery.search.words import asked, words
 from inspector.errors import UsageError
@@ -122,3 +124,28 @@ def test_what_is_not_found_keeps_its_order_at_the_end() -> None:
     ordered = Search(Keyword()).order(tools, "services")
     assert [each.name for each in ordered][:1] == ["list_services"]
     assert len(ordered) == len(tools)
+
+
+def test_many_tools_are_ordered_within_the_index_that_is_there() -> None:
+    """Enabling a server of thousands of tools must not index them a second time."""
+
+    class Counted(Keyword):
+        builds = 0
+
+        def build(self, tools: Sequence[Tool]) -> KeywordIndex:
+            Counted.builds += 1
+            return super().build(tools)
+
+    listed = [tool(f"read_{number:03}", f"Read number {number} of the ledger") for number in range(FEW + 1)]
+    registry = registry_of(
+        [server("big", *listed), server("small", tool("read_7", "Read number 7, the other"))]
+    )
+    search, every = Search(Counted()), registry.visible(EVERYONE)
+    search.index(every)
+    some = [each for each in reversed(every) if each.server == "big"]
+    ordered = search.order(some, "number 7 of 007", every)
+    assert Counted.builds == 1
+    assert ordered[0].public == "big__read_007"
+    assert sorted(each.public for each in ordered) == sorted(each.public for each in some)
+    assert search.order(some[:3], "number 200", every)[0].public == "big__read_200"
+    assert Counted.builds == 2, "a few get an index of their own"

@@ -15,6 +15,8 @@ from inspector.errors import UsageError
 
 KEPT = 4
 ORDERED = 100
+FEW = 200
+"""Tools that get an index of their own when they are to be ordered."""
 METHODS = ("keyword", "regex", "semantic", "hybrid")
 
 
@@ -61,8 +63,22 @@ class Search:
         found = self.index(registry.visible(access)).search(query, limit)
         return self.ranker.rank(query, found) if self.ranker is not None else found
 
-    def order(self, tools: Sequence[Tool], query: str) -> list[Tool]:
-        """These tools, the likeliest first; those not found (or not among the first ORDERED) keep their order."""
-        found = [each.tool for each in self.index(tools).search(query, ORDERED)]
+    def order(self, tools: Sequence[Tool], query: str, among: Sequence[Tool] = ()) -> list[Tool]:
+        """These tools, the likeliest first; those not found (or not among the first ORDERED) keep their order.
+        among: what is indexed anyway and holds them; many tools are ranked within it, few by an index of their own."""
+        if not among or len(tools) <= FEW:
+            found = [each.tool for each in self.index(tools).search(query, ORDERED)]
+        else:
+            found = self._ranked_among(frozenset(tools), query, among)
         known = {tool.public for tool in found}
         return [*found, *[tool for tool in tools if tool.public not in known]]
+
+    def _ranked_among(self, wanted: frozenset[Tool], query: str, among: Sequence[Tool]) -> list[Tool]:
+        """The first ORDERED of the wanted ones; what is ranked between them is passed over."""
+        index, limit = self.index(among), ORDERED
+        while True:
+            ranked = [each.tool for each in index.search(query, limit)]
+            found = [tool for tool in ranked if tool in wanted]
+            if len(found) >= ORDERED or len(ranked) < limit:
+                return found[:ORDERED]
+            limit *= 8

@@ -118,4 +118,5 @@ def searched(state: State, query: str, limit: int = 5) -> list[Tool]:
 def likeliest(state: State, publics: Sequence[str]) -> list[str]:
     """These tools, the likeliest for the task first."""
     tools = [tool for name in publics if (tool := state.tool(name)) is not None]
-    return [tool.public for tool in state.setting.search.order(tools, state.setting.wanted)]
+    among = state.registry.visible(state.setting.access)
+    return [tool.public for tool in state.setting.search.order(tools, state.setting.wanted, among)]

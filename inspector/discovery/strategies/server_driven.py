@@ -95,7 +95,7 @@ def _stage_of(state: State, tool: Tool, move: Move) -> Stage | None:
     if found is None or found[0] != tool.server:
         return None
     given = set(move.arguments or {})
-    fitting = [stage for stage in found[1].stages if re.fullmatch(stage.tool, tool.name)]
+    fitting = [stage for stage in found[1].stages if stage.of([tool])]
     return max(fitting, key=lambda stage: -len(set(stage.arguments) ^ given), default=None)
 
 
@@ -110,7 +110,7 @@ def _read(state: State, stage: Stage, move: Move, asked: Asked) -> Answer:
     elif stage.role == "details":
         revealed = [str(_chosen(stage, move, "tool"))]
     else:
-        group = _chosen(stage, move, "group")
+        group = _group(state, stage, move)
         memory[TOLD] = (*state.memory.get(TOLD, ()), *things)
         memory[GROUP_OF] = {**state.memory.get(GROUP_OF, {}), **dict.fromkeys(shown, group)}
         if _of(state) is not None and not revealed and not _has(state, "details"):
@@ -142,6 +142,8 @@ def _discovery(state: State, server: str, preset: Preset) -> list[Move]:
     expand = preset.stage("expand")
     if expand is not None:
         known = list(state.memory.get(GROUPS, ()))
+        if expand.each:
+            known = [Told(tool.name, tool.description) for tool in expand.of(_listed(state, server))]
         known = known or [Told(name) for name in _named(state, server, expand, "group")]
         moves += _each(state, server, expand, "group", _ranked(state, known))
     return moves
@@ -180,7 +182,9 @@ def _each(state: State, server: str, stage: Stage, what: str, names: Sequence[st
 
 def _moves(state: State, server: str, stage: Stage, **choices: Any) -> list[Move]:
     """The move of a stage; of the several servers behind a compressor, the one that names the tool."""
-    tools = [tool for tool in _listed(state, server) if re.fullmatch(stage.tool, tool.name)]
+    tools = stage.of(_listed(state, server))
+    if stage.each and choices.get("group"):
+        tools = [tool for tool in tools if tool.name == choices["group"]]
     name = choices.get("tool")
     naming = [
         tool for tool in tools if name and re.search(rf"<tool>\s*{re.escape(name)}\b", tool.description)
@@ -203,8 +207,12 @@ def _ranked(state: State, things: Sequence[Told]) -> list[str]:
 
 def _named(state: State, server: str, stage: Stage, what: str) -> list[str]:
     keys = [key for key, value in stage.arguments.items() if value in (f"${what}", [f"${what}"])]
-    tools = [tool for tool in _listed(state, server) if re.fullmatch(stage.tool, tool.name)]
-    return [name for tool in tools for key in keys for name in reading.named_in(tool, key)]
+    return [
+        name
+        for tool in stage.of(_listed(state, server))
+        for key in keys
+        for name in reading.named_in(tool, key)
+    ]
 
 
 def _listed(state: State, server: str) -> list[Tool]:
@@ -225,6 +233,12 @@ def _chosen(stage: Stage, move: Move, what: str) -> Any:
         if value == [f"${what}"] and isinstance(given, list) and given:
             return given[0]
     return None
+
+
+def _group(state: State, stage: Stage, move: Move) -> Any:
+    """The group a move opens: what it says, or the tool's own name where each tool is one."""
+    tool = state.tool(move.tool) if stage.each else None
+    return tool.name if tool is not None else _chosen(stage, move, "group")
 
 
 def _target(move: Move, stage: Stage | None) -> str | None:
