@@ -26,6 +26,7 @@ from inspector.web.frame import console, shell, store
 from inspector.web.guard import spawns
 from inspector.web.lab_context import run_context, side_context, side_key
 from inspector.web.lab_query import Query
+from inspector.web.lab_start import examples, started
 
 blueprint = Blueprint("lab", __name__)
 EXTENSION: Final = "lab"
@@ -267,6 +268,8 @@ def screen(query: Query) -> dict[str, Any]:
         "confirm_choice": "",
         "servers": list(sides.servers), "side_problem": None, "strategies": strategies(), "facts": None,
     }  # fmt: skip
+    context["form"] = started(query, context["choices"], console().servers())
+    context["examples"] = examples(context["form"], console().servers())
     if not query.named():
         return context
     problems = [pick.problem for pick in picks.values() if pick.problem]

@@ -237,13 +237,16 @@ def whole(page: str) -> Response:
 @blueprint.post("/servers/demo")
 @spawns
 def demo() -> Response:
-    """Add one of the servers we ship, unless it is there, and connect it."""
+    """Add one of the servers we ship, unless it is there, and connect it; back to the Lab when it was asked for there."""
     spec = demo_spec(request.form.get("name", ""))
     known = console().servers_file.all()
     key = next((key for key, one in known.items() if one.argv == spec.argv), None)
     if key is None:
         key = console().servers_file.add(spec)
     state().openings.begin(console(), key)
+    if request.form.get("to") == "lab":
+        state().openings.wait(key, AT_ONCE_S)
+        return to(url_for("lab.index", catalog=key, edit="1"))
     return to(landing(key))
 
 

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from inspector.discovery.reading import told
 from inspector.discovery.registry import Registry, read_server, registry_of
 from inspector.errors import UsageError
 from inspector.settings.paths import Paths
-from inspector.settings.spec import ServerSpec
+from inspector.settings.spec import ServerSpec, Timeouts
 from inspector.settings.targets import demo_spec
 from inspector.wire.events import Event
 from inspector.wire.listing import walk
@@ -34,7 +35,8 @@ PROGRESSIVE = Path(__file__).with_name("progressive_server.py")
 @contextmanager
 def live(spec: ServerSpec, tmp_path: Path, task: str) -> Iterator[tuple[Setting, Registry, list[Event]]]:
     frames: list[Event] = []
-    with direct(spec, Paths.locate(tmp_path)) as connection:
+    patient = replace(spec, timeouts=Timeouts(probe=60.0, connect=60.0, call=60.0))
+    with direct(patient, Paths.locate(tmp_path)) as connection:
         connection.link.journal.sinks.append(frames.append)
         found = connection.run(walk, connection, "tools", "user", timeout=30)
         listed = snapshot_of(connection, found)

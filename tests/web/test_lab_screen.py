@@ -8,6 +8,7 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
@@ -19,17 +20,20 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.test import TestResponse
 
 from inspector.console.console import Console
+from inspector.settings.spec import Timeouts
 from inspector.settings.targets import demo_spec
 from inspector.web.lab_query import Query, query_of
 
 FLAT, PROGRESSIVE = "demo-flat", "demo-progressive"
 TASK = "give the customer their money back"
 POSTED = {"Origin": ORIGIN}
+PATIENT = Timeouts(probe=60.0, connect=60.0, call=60.0)
+"""The demos start slowly on a busy machine; what is tested here is not how long they take."""
 
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Console, FlaskClient]]:
-    specs = {name: demo_spec(name) for name in ("flat", "progressive")}
+    specs = {name: replace(demo_spec(name), timeouts=PATIENT) for name in ("flat", "progressive")}
     with console_of(tmp_path_factory.mktemp("lab"), specs) as (console, client):
         for key in (FLAT, PROGRESSIVE):
             console.connect(key)
@@ -140,6 +144,27 @@ def test_nothing_chosen_shows_the_form_with_what_there_is(browser: Browser) -> N
     text = browser.get("/lab")
     assert "demo:flat: newest list, 50 tools" in text
     assert 'data-key="7"' in text and 'aria-current="page" aria-label="Lab"' in text
+
+
+def test_the_empty_form_can_be_simulated_as_it_stands_and_offers_examples(browser: Browser) -> None:
+    text = browser.get("/lab")
+    assert '<option value="demo-flat" selected>' in text and 'value="a billing question"' in text
+    chips = re.findall(r'<a class="chip" href="([^"]+)">([^<]+)', text[text.index('id="examples"') :])
+    assert len(chips) == 5
+    run = browser.settled(html.unescape(chips[1][0]))
+    assert 'value="give the customer' not in run and "give the customer their money back" in run
+    own = browser.get("/lab?catalog=gone")
+    assert 'id="examples"' not in own and 'value="a billing question"' not in own
+
+
+def test_a_demo_asked_for_in_the_lab_leads_back_to_it(browser: Browser) -> None:
+    answer = browser.post("/servers/demo", name="flat", to="lab")
+    assert parse_qs(urlsplit(answer.headers["Location"]).query) == {"catalog": [FLAT], "edit": ["1"]}
+
+
+def test_the_lab_and_code_mode_lead_to_each_other(browser: Browser) -> None:
+    assert 'href="/code"' in browser.get("/lab").split('id="to-code"')[0].rsplit("<a", 1)[1]
+    assert 'href="/lab"' in browser.get("/code").split('id="to-lab"')[0].rsplit("<a", 1)[1]
 
 
 def test_all_strategies_stand_side_by_side_with_the_net_figure(browser: Browser) -> None:
