@@ -110,6 +110,7 @@ def test_fastmcps_transforms_are_recognised_and_driven(kind: str, discoveries: i
         ("pg-compressor.modern", "compressor"),
         ("pg-lazy.legacy", "servers-commands"),
         ("azure-single.legacy", "learn"),
+        ("azure-namespace.legacy", "learn-each"),
         ("fm-bm25-github.legacy", "search-call"),
         ("fm-regex-github.legacy", "fastmcp-regex"),
         ("fm-code-github.legacy", "fastmcp-code-mode"),
