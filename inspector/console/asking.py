@@ -56,7 +56,8 @@ class Question:
 
     @property
     def waiting(self) -> bool:
-        return self.state == WAITING
+        """For a person: not while a saved answer is looked for."""
+        return self.state == WAITING and self.settled is not None
 
     @property
     def word(self) -> str:
@@ -101,9 +102,10 @@ class Asking:
         if at_once is not None:
             found.state, (found.answer, found.by) = ANSWERED, at_once
             return at_once[0]
-        found.settled = anyio.Event()
         try:
-            await found.settled.wait()
+            if found.state == WAITING:
+                found.settled = anyio.Event()
+                await found.settled.wait()
         finally:
             if found.answer is None:
                 found.state = GONE
@@ -144,8 +146,11 @@ class Asking:
     def dropped(self, c: int) -> None:
         """Connection `c` is gone: the questions of its calls' rounds end. On the loop."""
         with self._lock:
-            gone = [one for one in self._questions.values() if one.c == c and one.waiting and one.member]
+            gone = [
+                one for one in self._questions.values() if one.c == c and one.state == WAITING and one.member
+            ]
         for one in gone:
+            one.state = GONE
             if one.settled is not None:
                 one.settled.set()
 

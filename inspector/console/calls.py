@@ -25,7 +25,7 @@ from inspector.console.checking import Checker
 from inspector.console.invoking import TOOLS, request_of
 from inspector.console.outcome import Outcome
 from inspector.console.rounds import Round, converse
-from inspector.console.tasks import TTL_MS, State, follow
+from inspector.console.tasks import TTL_MS, State, brought_by, follow
 from inspector.errors import Cancelled, UsageError
 from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
@@ -252,9 +252,10 @@ class Calls:
             try:
                 reply = await converse(send, params, ask, connection, call.rounds.append)
                 reply = await follow(connection, reply, send_of_task, ask, call.states.append)
-                due = call.what == TOOLS and not ("taskId" in reply.result and call.states)
-                verdict = await judged(self._checker, definition, reply) if due else None
-                call.outcomes.append(outcome.of_reply(reply, verdict))
+                brought = brought_by(reply.result) if call.states else None
+                due = call.what == TOOLS and (brought is not None or not _unended(call, reply))
+                verdict = await judged(self._checker, definition, reply, brought) if due else None
+                call.outcomes.append(outcome.of_reply(reply, verdict, brought))
             except anyio.get_cancelled_exc_class():
                 call.outcomes.append(outcome.of_error(Cancelled(""), era))
                 raise
@@ -264,11 +265,19 @@ class Calls:
                     return
 
 
-async def judged(checker: Checker, definition: Mapping[str, Any], reply: Reply) -> Verdict | None:
-    """The verdict on a reply, where one is due."""
-    if not outcome.is_judged(reply.result):
+def _unended(call: Call, reply: Reply) -> bool:
+    """Whether the last word on the call is a task that brought nothing."""
+    return bool(call.states) and "taskId" in reply.result
+
+
+async def judged(
+    checker: Checker, definition: Mapping[str, Any], reply: Reply, brought: Mapping[str, Any] | None = None
+) -> Verdict | None:
+    """The verdict on a reply, or on what its task brought, where one is due."""
+    result = reply.result if brought is None else brought
+    if not outcome.is_judged(result):
         return None
-    return await checker.output(definition, reply.result, len(reply.raw))
+    return await checker.output(definition, result, len(reply.raw))
 
 
 def call_headers(connection: Connection, definition: Mapping[str, Any], arguments: str) -> dict[str, str]:

@@ -18,6 +18,8 @@ from inspector.catalog.validation import UNUSABLE, FieldError, Verdict, check_ou
 from inspector.console.worker import CAREFUL_BYTES, Worker
 
 CHECK_S = 5.0
+START_S = 60.0
+"""For the worker process to start and load the validator, which on a busy machine takes longer than many a check."""
 
 
 class Checker:
@@ -35,6 +37,8 @@ class Checker:
             return check_output(schema, structured)
         if size < CAREFUL_BYTES and is_linear(schema):
             return await anyio.to_thread.run_sync(check_output, schema, structured)
+        with anyio.move_on_after(START_S):
+            await self._worker.run(validate, True, None)
         with anyio.move_on_after(self._limit_s):
             return await self._worker.run(check_output, schema, structured)
         return Verdict(UNUSABLE, why=f"checking against it took more than {self._limit_s:g} s")
@@ -43,6 +47,10 @@ class Checker:
         """What breaks the input schema; called from a request thread."""
         if size < CAREFUL_BYTES and is_linear(schema):
             return validate(schema, value)
+        try:
+            self._worker.submit(validate, True, None).result(START_S)
+        except TooSlow:
+            return [FieldError("", f"The process that checks did not start within {START_S:g} s.")]
         future = self._worker.submit(validate, schema, value)
         try:
             return future.result(self._limit_s)

@@ -53,6 +53,8 @@ class Outcome:
     request_seq: int | None = None
     reply_seq: int | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    of_task: bool = False
+    """`result` is what a finished task brought: the member `result` of what stands in `raw`."""
 
     @property
     def code(self) -> int | None:
@@ -69,9 +71,12 @@ def is_judged(result: Mapping[str, Any]) -> bool:
     return result.get("isError") is not True and result.get("resultType") != "input_required"
 
 
-def of_reply(reply: Reply, verdict: Verdict | None) -> Outcome:
-    """The outcome of a call that got a result. verdict: on its structuredContent, None where none is due."""
-    result = reply.result
+def of_reply(reply: Reply, verdict: Verdict | None, brought: dict[str, Any] | None = None) -> Outcome:
+    """The outcome of a call that got a result. verdict: on its structuredContent, None where none is due.
+
+    brought: what the task brought whose end `reply` is, when it holds one.
+    """
+    result = reply.result if brought is None else brought
     if result.get("resultType") == "input_required":
         what = INPUT_REQUIRED
     elif result.get("isError") is True:
@@ -80,7 +85,8 @@ def of_reply(reply: Reply, verdict: Verdict | None) -> Outcome:
         what = OK
     explain = codes.entry("tool-error") if what == TOOL_ERROR else None
     return Outcome(
-        what, "peer", reply.raw, result, None, explain, verdict, reply.ms, reply.request_seq, reply.seq
+        what, "peer", reply.raw, result, None, explain, verdict, reply.ms, reply.request_seq, reply.seq,
+        of_task=brought is not None,
     )  # fmt: skip
 
 

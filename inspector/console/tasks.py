@@ -49,6 +49,12 @@ def task_of(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return task if isinstance(task, Mapping) and "content" not in result and "taskId" in task else None
 
 
+def brought_by(result: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a task brought, out of the standing that says it is completed (modern era: tasks/get holds it)."""
+    inner = result.get("result")
+    return inner if "taskId" in result and isinstance(inner, dict) else None
+
+
 async def follow(
     connection: Connection, reply: Reply, send: Send, ask: Ask, note: Callable[[State], None]
 ) -> Reply:

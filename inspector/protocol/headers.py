@@ -77,8 +77,13 @@ def http_headers(
     return headers
 
 
+def named_by(method: str) -> str | None:
+    """The member of the params that Mcp-Name repeats; None for a method without one."""
+    return "taskId" if method.startswith("tasks/") else _NAMED_BY.get(method)
+
+
 def _name_of(method: str, params: dict[str, Any]) -> str | None:
-    key = "taskId" if method.startswith("tasks/") else _NAMED_BY.get(method)
+    key = named_by(method)
     value = params.get(key) if key is not None else None
     return value if isinstance(value, str) else None
 

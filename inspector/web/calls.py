@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from inspector.catalog.measure import Measure
 from inspector.console.calls import MOST_RUNS, Call
 from inspector.console.console import Server
-from inspector.console.methods import known as known_methods
 from inspector.errors import UsageError
 from inspector.protocol.eras import HANDSHAKE
 from inspector.web.apps import app_of
@@ -25,9 +23,11 @@ from inspector.web.calls_kinds import (
     TEMPLATES,
     TOOLS,
     facts_of,
-    formed,
     what_of,
 )
+from inspector.web.calls_known import definition as definition_of_item
+from inspector.web.calls_known import found as found_items
+from inspector.web.calls_known import left_out_of
 from inspector.web.calls_links import address, download, kinds
 from inspector.web.calls_post import (
     Options,
@@ -45,9 +45,7 @@ from inspector.web.calls_view import (
     Hint,
     Tools,
     confirmation,
-    definition_of,
     hints_of,
-    tools_of,
     type_words,
 )
 from inspector.web.frame import console, shell
@@ -84,6 +82,7 @@ class Bench:
     app: str = ""
     """The URI of the tool's app."""
     broken: str = ""
+    left_out: str = ""
 
 
 # --- reading
@@ -104,12 +103,12 @@ def show(key: str) -> str:
     server = console().server(key)
     call, gone = _asked_call(key)
     what = what_of(request.args.get("what") or (call.what if call else ""))
-    found = tools_of(_measures(key, what), request.args.get("q", ""))
+    found = found_items(key, what, request.args.get("q", ""))
     first = next((line.name for line in found.lines if line.link), "")
     of_call = call if call is not None and call.what == what else None
     tool = request.args.get("tool") or (of_call.tool if of_call else "") or first
     text = of_call.arguments if of_call and of_call.tool == tool else request.args.get("arguments")
-    pane = pane_of(_definition(key, tool, what), request.args.get("mode", "form"), text)
+    pane = pane_of(definition_of_item(key, tool, what), request.args.get("mode", "form"), text)
     options = Options(runs=str(call.runs) if call is not None else "1")
     return _page(server, _bench(key, what, tool, options), pane, found, call, gone)
 
@@ -118,7 +117,7 @@ def show(key: str) -> str:
 def tools(key: str) -> str:
     """The tool list for a filter text, as htmx asks for it while someone types."""
     q, what = request.args.get("q", ""), what_of(request.args.get("what", ""))
-    found = tools_of(_measures(key, what), q)
+    found = found_items(key, what, q)
     tool = request.args.get("tool", "")
     return render_template(
         "calls/_tools.html", key=key, tools=found, tool=tool, q=q, what=what, noun=NOUNS[what]
@@ -128,7 +127,7 @@ def tools(key: str) -> str:
 @blueprint.post("/call/<key>/switch")
 def switch(key: str) -> AnyResponse:
     """Form to JSON or back, with what was typed; sends nothing."""
-    definition = _definition(key, request.form.get("tool", ""), _posted_what())
+    definition = definition_of_item(key, request.form.get("tool", ""), _posted_what())
     try:
         pane = pane_of(definition, request.form.get("to", "json"), typed(definition))
     except Wrong as wrong:
@@ -174,7 +173,7 @@ def item(key: str, id: str, number: int) -> Response:
 def run(key: str) -> AnyResponse:
     """Check what was typed against the schema, unless told not to, and call the tool."""
     tool, what = request.form.get("tool", ""), _posted_what()
-    definition = _definition(key, tool, what)
+    definition = definition_of_item(key, tool, what)
     try:
         order = posted_order(definition, what, tool)
     except Wrong as wrong:
@@ -221,7 +220,7 @@ def _start(key: str, what: str, tool: str, order: Order) -> Call:
         key,
         tool,
         order.arguments,
-        definition=_definition(key, tool, what),
+        definition=definition_of_item(key, tool, what),
         runs=order.runs,
         timeout=order.timeout,
         what=what,
@@ -252,7 +251,7 @@ def _arguments(key: str, pane: Arguments, status: int) -> AnyResponse:
     else:
         what = _posted_what()
         bench = _bench(key, what, request.form.get("tool", ""), posted_options())
-        shown = _page(console().server(key), bench, pane, tools_of(_measures(key, what), ""), None, "")
+        shown = _page(console().server(key), bench, pane, found_items(key, what, ""), None, "")
     return make_response(shown, status)
 
 
@@ -311,7 +310,7 @@ def _page(server: Server, bench: Bench, pane: Arguments, found: Tools, call: Cal
 
 
 def _shown(server: Server, call: Call) -> Shown:
-    annotations = _definition(server.key, call.tool, call.what).get("annotations")
+    annotations = definition_of_item(server.key, call.tool, call.what).get("annotations")
     return shown_call(server, call, confirmation(call.tool, annotations) if call.what == TOOLS else "")
 
 
@@ -331,7 +330,7 @@ def _tasks(key: str, what: str) -> bool:
 
 
 def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
-    definition = _definition(key, tool, what)
+    definition = definition_of_item(key, tool, what)
     annotations = definition.get("annotations") if what == TOOLS else None
     title = definition.get("title") or (annotations.get("title") if isinstance(annotations, dict) else None)
     description = definition.get("description")
@@ -348,6 +347,7 @@ def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
         _tasks(key, what),
         app_of(definition) if what == TOOLS else "",
         str(definition.get(BROKEN, "")),
+        left_out_of(key, what, definition),
     )
 
 
@@ -356,20 +356,6 @@ def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
 
 def _posted_what() -> str:
     return what_of(request.form.get("what", ""))
-
-
-def _measures(key: str, what: str) -> Sequence[Measure]:
-    if what == METHOD:
-        connection = console().server(key).connection
-        return known_methods(connection.peer.era if connection is not None and connection.peer else None)
-    catalog = console().catalogs.known(key, what)
-    return catalog.measured.measures if catalog is not None else ()
-
-
-def _definition(key: str, tool: str, what: str) -> dict[str, Any]:
-    """The item as listed last, with the schema its form is made of; {} when it was not listed."""
-    listed = definition_of(next((each for each in _measures(key, what) if each.name == tool), None))
-    return formed(what, tool, listed)
 
 
 def _call(key: str, id: str) -> Call:

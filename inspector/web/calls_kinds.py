@@ -7,6 +7,10 @@ from typing import Any, Final
 
 from inspector.console.invoking import METHOD, PROMPTS, RESOURCES, TEMPLATES, TOOLS, input_schema
 from inspector.errors import UsageError
+from inspector.protocol.eras import HANDSHAKE
+from inspector.protocol.headers import header_faults
+from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec
+from inspector.wire.connection import Connection
 
 LABELS: Final = {
     TOOLS: "Tools",
@@ -25,6 +29,17 @@ NOUNS: Final = {
 BROKEN: Final = "Loupe: broken"
 """Member of a `formed` definition: why no form can be made of it."""
 FACTS: Final = ("mimeType", "size")
+
+
+def left_out(spec: ServerSpec, connection: Connection | None, schema: Any) -> str:
+    """Why an HTTP client must leave this tool out of its list; empty over stdio and in the handshake era."""
+    peer = connection.peer if connection is not None else None
+    era = peer.era if peer is not None else spec.era
+    if spec.transport != STREAMABLE_HTTP or era == HANDSHAKE:
+        return ""
+    faults = header_faults(schema)
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return f"{faults[0].where}: {faults[0].why}{more}" if faults else ""
 
 
 def what_of(text: str) -> str:
@@ -62,5 +77,6 @@ __all__ = [
     "TOOLS",
     "facts_of",
     "formed",
+    "left_out",
     "what_of",
 ]

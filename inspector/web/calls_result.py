@@ -99,7 +99,9 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         running=running,
         outcome=outcome,
         head=headline(outcome, call.what) if outcome is not None else None,
-        contents=contents_of(raw, of_tool=call.what == TOOLS and not call.states)
+        contents=contents_of(
+            raw, of_tool=call.what == TOOLS and (not call.states or outcome.of_task), of_task=outcome.of_task
+        )
         if outcome is not None and outcome.result is not None
         else None,
         error=shown(error) if error is not None else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -45,6 +45,8 @@ class ToolLine:
     broken: str = ""
     link: bool = True
     label: str = ""
+    left_out: str = ""
+    """Why a client must not offer it (its x-mcp-header annotations, over HTTP)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +59,32 @@ class Tools:
     free: str = ""
 
 
-def tools_of(measures: Sequence[Measure], wanted: str) -> Tools:
-    """The listed tools whose name contains `wanted`, at most TOOLS_SHOWN, in the order listed."""
+def tools_of(
+    measures: Sequence[Measure], wanted: str, judge: Callable[[Any], str] = lambda _schema: ""
+) -> Tools:
+    """The listed tools whose name contains `wanted`, at most TOOLS_SHOWN, in the order listed.
+
+    judge: why a tool of this inputSchema must be left out, if it must.
+    """
     named = [each for each in measures if each.name is not None]
     text = wanted.strip().lower()
     matching = [each for each in named if text in str(each.name).lower()]
-    lines = tuple([_line(each) for each in matching[:TOOLS_SHOWN]])
+    lines = tuple([_line(each, judge) for each in matching[:TOOLS_SHOWN]])
     known = any(each.name == wanted.strip() for each in named)
     return Tools(lines, len(named), len(matching), "" if known else wanted.strip())
 
 
-def _line(measure: Measure) -> ToolLine:
+def _line(measure: Measure, judge: Callable[[Any], str]) -> ToolLine:
     if not has_utf8(str(measure.name)):
         return ToolLine(str(measure.name), "", "its name holds half of a surrogate pair", link=False)
     definition = definition_of(measure)
     hints = [hint for hint in hints_of(definition.get("annotations")) if hint.sev != "note"]
     label = definition.get("name")
     shown = label if isinstance(label, str) and label else str(measure.name)
-    return ToolLine(str(measure.name), hints[0].word if hints else "", measure.broken, label=shown)
+    return ToolLine(
+        str(measure.name), hints[0].word if hints else "", measure.broken, label=shown,
+        left_out=judge(definition.get("inputSchema")),
+    )  # fmt: skip
 
 
 def has_utf8(text: str) -> bool:

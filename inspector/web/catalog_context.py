@@ -31,6 +31,7 @@ from inspector.web.catalog_facts import (
     pages_and_items,
 )
 from inspector.web.catalog_findings import Finds
+from inspector.web.catalog_headers import struck
 from inspector.web.catalog_history import chart, listings
 from inspector.web.catalog_host import counts, host_now, said
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
@@ -231,6 +232,7 @@ def table(catalog: Catalog, query: Query) -> dict[str, Any]:
         "lines": lines, "total": total, "filtered": filtered, "most": index.most, "pending": waiting(catalog),
         "after": after if after < total else None, "before": max(0, query.at - WINDOW) if query.at else None,
         "is_tools": catalog.snapshot.what == TOOLS,
+        "struck": struck(catalog.snapshot, catalog.server_key, index, [line.index for line in lines]),
     }  # fmt: skip
 
 
@@ -246,8 +248,10 @@ def pane(catalog: Catalog, index: Index, query: Query) -> dict[str, Any]:
     first = query.pages_at if query.pages_at < len(pages) else 0
     alone = index.find(query.tool) is not None
     kept = [] if alone else store().snapshots(catalog.server_key, catalog.snapshot.what, HISTORY)
+    found = detail_of(catalog, index, query)
     return {
-        "detail": detail_of(catalog, index, query), "pages": pages[first : first + PAGES_SHOWN],
+        "left_out": struck(catalog.snapshot, catalog.server_key, index, [found.index] if found else []),
+        "detail": found, "pages": pages[first : first + PAGES_SHOWN],
         "pages_first": first, "pages_total": len(pages), "PAGES_SHOWN": PAGES_SHOWN, "PAST": query.snapshot or None,
         "instructions": instructions, "instructions_bytes": len(utf8(instructions or "")),
         "host": host_now(console().shown(catalog.server_key), catalog, first, PAGES_SHOWN),

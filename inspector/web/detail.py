@@ -10,6 +10,7 @@ from typing import Final
 from inspector.catalog.jsontext import utf8
 from inspector.console.console import Console
 from inspector.errors import UsageError
+from inspector.protocol.header_check import Compared, SchemaOf, compared
 from inspector.trace.filters import Filter
 from inspector.trace.rows import HEAD_BYTES
 from inspector.trace.rows import Row as Stored
@@ -21,6 +22,7 @@ from inspector.web.render import Row
 from inspector.web.rows import Known, header, view
 from inspector.web.verdicts import invalid_outputs
 from inspector.wire.connection import CONNECTED, CONNECTING
+from inspector.wire.events import C2S
 
 TABS: Final = ("explain", "raw", "pretty", "pair", "headers")
 PRETTY_BYTES: Final = 512 * 1024
@@ -29,6 +31,8 @@ RAW_BYTES: Final = 64 * 1024
 READ_BYTES: Final = 8 << 20
 """Up to here a raw is read to show its beginning; beyond it, the 4 KiB at hand are shown."""
 HEX_BYTES: Final = 2048
+NEAR: Final = 20
+"""Frames sent after an HTTP request among which its body is looked for: the next one, unless others were quicker."""
 
 
 @dataclass(slots=True)
@@ -63,6 +67,8 @@ class Headers:
     title: str
     seq: int
     pairs: list[tuple[str, str]]
+    beside: list[Compared] = field(default_factory=list)
+    """The MCP headers of a modern request beside what its body says."""
 
 
 @dataclass(slots=True)
@@ -118,7 +124,7 @@ def detail(console: Console, store: Store, session: int, seq: int, tab: str) -> 
     elif found.tab == "pair" and pair is not None:
         found.halves = [_half(store, each) for each in sorted((stored, pair), key=lambda each: each.seq)]
     elif found.tab == "headers":
-        found.headers = [_headers_of(each) for each in exchange]
+        found.headers = [_headers_of(store, each) for each in exchange]
     return found
 
 
@@ -241,12 +247,21 @@ def _half(store: Store, row: Stored) -> Half:
     return Half(view(row), title, _pretty(store, row))
 
 
-def _headers_of(row: Stored) -> Headers:
+def beside(store: Store, row: Stored, schema_of: SchemaOf | None = None) -> list[Compared]:
+    """The MCP headers of an HTTP request beside its body. schema_of: gives a tool's inputSchema."""
+    sent = Filter(c=(row.c,), t=frozenset({"rpc"}), dir=C2S)
+    for frame in store.page(row.session, sent, after=row.seq, limit=NEAR):
+        if frame.body.get("http") == row.seq:
+            return compared(row.body.get("headers") or [], _read(store, frame, PRETTY_BYTES), schema_of)
+    return []
+
+
+def _headers_of(store: Store, row: Stored) -> Headers:
     body = row.body
     if body.get("phase") == "request":
         title = f"{body.get('method', '')} request"
-    else:
-        title = f"{body.get('version', 'HTTP')} {body.get('status', '')} {body.get('reason', '')}".strip()
+        return Headers(title, row.seq, shown_headers(body.get("headers")), beside(store, row))
+    title = f"{body.get('version', 'HTTP')} {body.get('status', '')} {body.get('reason', '')}".strip()
     return Headers(title, row.seq, shown_headers(body.get("headers")))
 
 

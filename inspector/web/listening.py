@@ -28,6 +28,8 @@ LIST_WORDS = {
 }
 OPENED_S = 0.5
 MOST_URIS = 100
+ROOTS_CHANGED = "notifications/roots/list_changed"
+NOTIFY_S = 10.0
 
 
 @blueprint.get("/call/<key>/client")
@@ -97,11 +99,23 @@ def change(key: str) -> AnyResponse:
     answers = console().asking.answers
     answers.set_declines(key, "declines" in request.form)
     roots = [{"uri": line.strip()} for line in request.form.get("roots", "").splitlines() if line.strip()]
+    before = _roots(key)
     if roots:
         answers.save(key, ROOTS, {}, "result", {"roots": roots})
     else:
         answers.forget(key, digest(ROOTS, {}))
+    if _roots(key) != before:
+        _tell_roots_changed(server)
     return _back(key)
+
+
+def _tell_roots_changed(server: Server) -> None:
+    """In the handshake era the server hears that its roots changed; in the modern one it asks in each call anew."""
+    connection = server.connection
+    peer = connection.peer if connection is not None and server.state == CONNECTED else None
+    handshake = peer is not None and peer.era == eras.HANDSHAKE
+    if connection is not None and handshake and "roots" in server.spec.declare:
+        connection.run(connection.dispatcher.notify, ROOTS_CHANGED, None, "user", timeout=NOTIFY_S)
 
 
 @blueprint.post("/call/<key>/client/forget")

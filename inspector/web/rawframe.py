@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
-from typing import Final
+from typing import Any, Final
 
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
@@ -13,12 +13,14 @@ from inspector.console.console import Server
 from inspector.console.rawframes import MOST_S, Order, Shot
 from inspector.errors import ConnectionLost, UsageError
 from inspector.protocol import eras
+from inspector.protocol.header_check import Compared
 from inspector.settings.frames import SavedFrame
 from inspector.settings.spec import STREAMABLE_HTTP
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
 from inspector.web.calls import is_partial
 from inspector.web.calls_links import kinds
+from inspector.web.detail import beside
 from inspector.web.frame import console, event_link, shell, store
 from inspector.web.guard import spawns
 from inspector.web.results import Text, shown
@@ -184,8 +186,21 @@ def _shown(server: Server, shot: Shot) -> dict[str, object]:
         "running": not shot.done.is_set(),
         "rows": [view(row, href=event_link(server, row.seq)) for row in found],
         "came": len(came),
+        "beside": _beside(server, found),
         "bodies": [(row.seq, _text(row)) for row in came[:BODIES]],
     }
+
+
+def _beside(server: Server, rows: list[Row]) -> list[Compared]:
+    """The MCP headers of the request beside its body, by what the called tool's schema wants mirrored."""
+    sent = next((row for row in rows if row.t == "http" and row.body.get("phase") == "request"), None)
+    if sent is None:
+        return []
+
+    def schema_of(tool: str) -> Any:
+        return (console().definition(server.key, tool) or {}).get("inputSchema")
+
+    return beside(store(), sent, schema_of)
 
 
 def _text(row: Row) -> Text:

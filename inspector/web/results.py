@@ -82,13 +82,16 @@ class Contents:
     problem: str = ""
 
 
-def contents_of(raw: bytes | None, *, of_tool: bool = True) -> Contents:
+def contents_of(raw: bytes | None, *, of_tool: bool = True, of_task: bool = False) -> Contents:
     """The content items, structuredContent and the rest of a result, from the answer exactly as received.
 
-    of_tool: the result must have content, unless it asks for input.
+    of_tool: the result must have content, unless it asks for input. of_task: it is what a task brought.
     """
     try:
         members = dict(members_of(dict(_members(raw)).get("result", "{}")))
+        if of_task:
+            inner = members_of(members.pop("result", "{}"))
+            members = {f"{name} of the task": text for name, text in members.items()} | dict(inner)
     except (ValueError, RecursionError) as problem:
         why = "is nested too deeply to read" if isinstance(problem, RecursionError) else "is no JSON object"
         return Contents(problem=f"The answer {why}; its raw bytes are below.")

@@ -337,6 +337,8 @@ class Connection:
         }
         if self.peer is not None:
             body |= {"era": self.peer.era, "protocol_version": self.peer.protocol_version}
+            if self.peer.era == eras.HANDSHAKE:
+                body["client_capabilities"] = self.client.at_handshake()
             body["server_info"] = self.peer.server_info
         self.link.emit("connection", **body)
 

@@ -64,6 +64,11 @@ class Client:
     info: dict[str, Any]
     capabilities: dict[str, Any]
 
+    def at_handshake(self) -> dict[str, Any]:
+        """The capabilities as `initialize` names them: there, changes of roots are announced."""
+        roots = {"roots": {"listChanged": True}} if "roots" in self.capabilities else {}
+        return self.capabilities | roots
+
 
 class Negotiation:
     """Runs the handshake of either era over a dispatcher whose transport is up, until `deadline` (loop time)."""
@@ -141,7 +146,7 @@ class Negotiation:
         self._speak(eras.HANDSHAKE, None)
         params = {
             "protocolVersion": eras.LATEST_HANDSHAKE,
-            "capabilities": self.client.capabilities,
+            "capabilities": self.client.at_handshake(),
             "clientInfo": self.client.info,
         }
         try:

@@ -22,7 +22,21 @@ CAPABILITIES: dict[str, Any] = {
     "resources": {"subscribe": True, "listChanged": True},
     "tasks": {"requests": {"tools": {"call": {}}}, "cancel": {}},
 }  # fmt: skip
-NAMES = ["ask", "ask_url", "ask_model", "ask_roots", "rounds", "drip", "late", "touch", "meta", "work", "app"]
+NAMES = [
+    "ask",
+    "ask_url",
+    "ask_model",
+    "ask_roots",
+    "rounds",
+    "drip",
+    "late",
+    "touch",
+    "meta",
+    "work",
+    "work_ask",
+    "work_long",
+    "app",
+]
 PIXEL = base64.b64encode(
     base64.b64decode(
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -38,6 +52,11 @@ for (const [what, how] of tried) { try { say(what, `reached ${how()}`); } catch 
 fetch("/servers").then(() => say("fetch", "reached"), () => say("fetch", "refused")).then(() => say("done", "yes"));
 </script>"""
 TOOLS = [{"name": name, "inputSchema": {"type": "object"}} for name in NAMES]
+WORKS = ("work", "work_ask", "work_long")
+"""Tools that become tasks: one that ends, one that asks first, one that never ends."""
+for each in TOOLS:
+    if each["name"] in WORKS:
+        each["outputSchema"] = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 TOOLS[-1]["_meta"] = {"ui": {"resourceUri": "ui://app/main"}}
 PROMPTS = [
     {"name": "greet", "description": "Greets somebody.", "arguments": [
@@ -70,6 +89,8 @@ asked: dict[str, Callable[[dict[str, Any]], None]] = {}
 subscribed: set[str] = set()
 streams: dict[Any, dict[str, Any]] = {}
 polls: dict[str, int] = {}
+told: dict[str, Any] = {}
+"""What tasks/update brought, by task."""
 late: list[Any] = []
 
 
@@ -144,12 +165,13 @@ def call(id_: Any, params: dict[str, Any]) -> None:
         send(id=id_, result=text("touched"))
     elif name == "meta":
         send(id=id_, result=text(dumps(meta).decode()))
-    elif name == "work" and "task" in params:
-        polls["t1"] = 0
-        send(id=id_, result={"task": {"taskId": "t1", "status": "working", "pollInterval": 50}})
-    elif name == "work" and "io.modelcontextprotocol/tasks" in str(meta):
-        polls["t1"] = 0
-        send(id=id_, result={"resultType": "task", "taskId": "t1", "status": "working", "pollIntervalMs": 50})
+    elif name in WORKS and "task" in params:
+        polls[name] = 0
+        send(id=id_, result={"task": {"taskId": name, "status": "working", "pollInterval": 50}})
+    elif name in WORKS and "io.modelcontextprotocol/tasks" in str(meta):
+        polls[name] = 0
+        told.pop(name, None)
+        send(id=id_, result={"resultType": "task", "taskId": name, "status": "working", "pollIntervalMs": 50})
     else:
         send(id=id_, result=text("done"))
     return None
@@ -188,17 +210,29 @@ def read(uri: str) -> dict[str, Any]:
 
 
 def task(id_: Any, method: str, params: dict[str, Any]) -> None:
-    """`tasks/get`, `tasks/result`, `tasks/cancel`: working twice, then completed."""
-    polls["t1"] = polls.get("t1", 0) + 1
-    status = "completed" if polls["t1"] > 2 else "working"
-    state: dict[str, Any] = {"taskId": "t1", "status": status, "statusMessage": f"poll {polls['t1']}"}
+    """Working twice, then completed; `work_ask` asks in between, `work_long` goes on."""
+    name = params["taskId"]
+    polls[name] = polls.get(name, 0) + 1
+    complete = {"resultType": "complete"} if modern else {}
+    state: dict[str, Any] = {"taskId": name, "status": "working", "statusMessage": f"poll {polls[name]}"}
     if method == "tasks/result":
-        send(id=id_, result=text("worked"))
+        send(id=id_, result=text("worked") | {"structuredContent": {"n": 1}})
     elif method == "tasks/cancel":
-        send(id=id_, result=state | {"status": "cancelled"})
+        send(id=id_, result=complete if modern else state | {"status": "cancelled"})
+    elif method == "tasks/update":
+        told[name] = params["inputResponses"]
+        send(id=id_, result=complete)
+    elif name == "work_ask" and name not in told and polls[name] > 1:
+        method, wanted = question("ask")
+        inputs = {"who": {"method": method, "params": wanted}}
+        send(id=id_, result=state | complete | {"status": "input_required", "inputRequests": inputs})
+    elif name == "work_long" or polls[name] <= 2:
+        send(id=id_, result=state | complete)
     else:
-        ended = {"result": text("worked")} if modern and status == "completed" else {}
-        send(id=id_, result=state | ended | ({"resultType": "complete"} if modern else {}))
+        n: Any = "wrong" if name == "work_ask" else 1
+        said = text(f"worked {dumps(told[name]).decode()}" if name in told else "worked")
+        ended = {"result": said | {"structuredContent": {"n": n}}} if modern else {}
+        send(id=id_, result=state | complete | ended | {"status": "completed"})
 
 
 def listing(method: str) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from inspector.trace.filters import Filter
 from inspector.web.questions import odd_about
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
+TASKS = "io.modelcontextprotocol/tasks"
 DECLARED = ("roots", "sampling", "elicitation")
 
 
@@ -72,6 +73,11 @@ class Half:
         call.future.result(WAIT_S)
         return words(self.get(f"/call/{call.server_key}/result/{call.id}", part=True).text)
 
+    def ended_or_cancelled(self, call: Call) -> str:
+        """The same for a call that was given up."""
+        until(call.future.done)
+        return words(self.get(f"/call/{call.server_key}/result/{call.id}", part=True).text)
+
 
 def words(text: str) -> str:
     """The text of a fragment, white space made single."""
@@ -93,7 +99,7 @@ def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Half]:
     argv = (sys.executable, str(ASKING))
     specs = {
         "old": ServerSpec("old", argv=argv, declare=DECLARED, era="handshake"),
-        "new": ServerSpec("new", argv=(*argv, "--modern"), declare=DECLARED),
+        "new": ServerSpec("new", argv=(*argv, "--modern"), declare=(*DECLARED, TASKS)),
     }
     with console_of(folder, specs) as (console, client):
         for key in specs:
@@ -348,6 +354,60 @@ def test_folders_are_named_on_the_client_tab(half: Half) -> None:
     half.post("/call/old/client/extras", part=False, roots="file:///a\n\nfile:///b\n")
     assert "file:///a\nfile:///b</textarea>" in half.get("/call/old/client").text
     asked = half.run("old", "tools", "ask_roots")
+    half.post("/call/old/client/extras", part=False, roots="file:///a\n\nfile:///b\n", trace="1")  # no change
     half.post("/call/old/client/extras", part=False, roots="")
+    assert half.console.recorder.flush(WAIT_S)
+    with half.console.store() as store:
+        rows = store.page(half.console.recorder.session, Filter(dir="c2s", t=frozenset({"rpc"})), limit=2000)
+    told = [(row.c, row.method) for row in rows if row.method == "notifications/roots/list_changed"]
+    assert told == [(half.last("old").c, "notifications/roots/list_changed")] * 2
     assert '{"roots": [{"uri": "file:///a"}, {"uri": "file:///b"}]}' in asked
     assert half.console.asking.answers.all("old") == []
+
+
+def sent_by(half: Half, call: Call) -> list[tuple[str | None, str]]:
+    """(method, params as JSON) of the requests of a call, in order."""
+    assert half.console.recorder.flush(WAIT_S)
+    session = half.console.recorder.session
+    with half.console.store() as store:
+        rows = store.page(session, Filter(c=(call.c,), dir="c2s", t=frozenset({"rpc"})), limit=1000)
+        mine = [row for row in rows if row.op == call.id]
+        return [(row.method, (store.raw(session, row.seq) or b"").decode()) for row in mine]
+
+
+def test_what_a_task_brought_is_shown_by_kind_and_judged(half: Half) -> None:
+    shown = half.run("new", "tools", "work")
+    assert (
+        "The tool answered." in shown and "fits outputSchema" in shown and "text · 6 B 1 worked" in shown
+    ), shown
+    assert "taskId of the task" in shown and "has no content" not in shown
+    outcome = half.last("new").outcome
+    assert outcome is not None and outcome.result is not None
+    assert outcome.result["structuredContent"] == {"n": 1}
+
+
+def test_a_task_that_asks_is_answered_by_an_update_and_its_end_is_judged(half: Half) -> None:
+    id_ = half.start("new", "work_ask")
+    answered = half.post(f"/call/new/answer/{id_}", do="accept", **{"a:/name": "Ada"})
+    assert answered.status_code == 200, words(answered.text)
+    call = half.last("new")
+    shown = half.ended(call)
+    assert "input_required" in shown and "breaks outputSchema" in shown
+    assert 'worked {"who":{"action":"accept","content":{"name":"Ada"}}}' in shown
+    updates = [raw for method, raw in sent_by(half, call) if method == "tasks/update"]
+    assert len(updates) == 1
+    assert (
+        '"inputResponses":{"who":{"action":"accept","content":{"name":"Ada"}}}' in updates[0]
+        and '"taskId":"work_ask"' in updates[0]
+    )
+
+
+def test_cancelling_the_call_cancels_its_task(half: Half) -> None:
+    half.post("/call/new", what="tools", tool="work_long")
+    call = half.last("new")
+    until(lambda: len(call.states) > 1)
+    half.post(f"/call/new/cancel/{call.id}")
+    until(lambda: any(method == "tasks/cancel" for method, _ in sent_by(half, call)))
+    (cancel,) = [raw for method, raw in sent_by(half, call) if method == "tasks/cancel"]
+    assert '"taskId":"work_long"' in cancel
+    assert "You stopped waiting" in half.ended_or_cancelled(call)

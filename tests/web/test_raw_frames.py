@@ -16,8 +16,12 @@ from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wire"))
+
+from bench import chaos_http
+
 from inspector.console.console import Console
-from inspector.settings.spec import ServerSpec
+from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec
 from inspector.settings.targets import demo_spec
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
@@ -25,7 +29,7 @@ ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
 
 @dataclass
 class Raw:
-    """`sdk` (demo:flat, on the SDK) and `asking`, connected, and a signed-in browser."""
+    """`sdk` (demo:flat, on the SDK), `asking` and `web` (over HTTP), connected, and a signed-in browser."""
 
     console: Console
     client: FlaskClient
@@ -56,8 +60,14 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
         "sdk": replace(demo_spec("flat"), name="sdk"),
         "asking": ServerSpec("asking", argv=(sys.executable, str(ASKING))),
     }
-    with console_of(folder, specs) as (console, client):
-        for key in specs:
+    with (
+        chaos_http("broken_tools") as url,
+        console_of(folder, specs | {"web": ServerSpec("web", STREAMABLE_HTTP, url=url, era="modern")}) as (
+            console,
+            client,
+        ),
+    ):
+        for key in (*specs, "web"):
             console.connect(key)
         yield Raw(console, client)
 
@@ -134,3 +144,56 @@ def test_a_frame_is_kept_found_again_and_forgotten(raw: Raw) -> None:
     assert "&#34;a&#34;:1}" in page
     raw.post("/call/sdk/raw/forget", name="odd")
     assert raw.console.saved_frames.all() == []
+
+
+MODERN = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+CALL = {"name": "echo", "arguments": {"text": "a", "owner": "é"}, "_meta": MODERN}
+
+
+def test_http_method_headers_and_body_are_free(raw: Raw) -> None:
+    before = raw.console.journal.last_seq
+    shown = raw.send("web", "", method="OPTIONS", headers="X-Odd: 1\nAccept: nothing/at-all", alone="1")
+    assert "OPTIONS" in shown
+    body = frame(id="raw-1", method="tools/call", params=CALL)
+    assert "Accept" in raw.send("web", body, headers="X-Odd: 2", alone="1")
+    assert raw.console.recorder.flush(WAIT_S)
+    with raw.console.store() as store:
+        rows = store.page(raw.console.recorder.session, after=before, limit=200)
+    asked = [row.body for row in rows if row.t == "http" and row.body.get("phase") == "request"]
+    assert [one["method"] for one in asked] == ["OPTIONS", "POST"]
+    named = [{name.lower(): value for name, value in one["headers"]} for one in asked]
+    assert (named[0]["x-odd"], named[0]["accept"]) == ("1", "nothing/at-all")
+    assert named[1]["x-odd"] == "2" and "mcp-method" not in named[1]
+    assert [row.bytes for row in rows if row.t == "rpc" and row.dir == "c2s"] == [len(body.encode())]
+
+
+def test_a_header_that_differs_from_the_body_is_shown_beside_it(raw: Raw) -> None:
+    headers = (
+        "Content-Type: application/json\nAccept: application/json, text/event-stream\n"
+        "MCP-Protocol-Version: 2026-07-28\nMcp-Method: tools/list\nMcp-Name: echo\nMcp-Param-Owner: =?base64?w6k=?="
+    )
+    shown = raw.send("web", frame(id="raw-1", method="tools/call", params=CALL), headers=headers, alone="1")
+    assert "-32020" in shown
+    assert "Mcp-Method tools/list tools/call differs" in shown
+    assert "Mcp-Name echo echo same" in shown and "Mcp-Param-Owner é é same" in shown
+    assert "MCP-Protocol-Version 2026-07-28 2026-07-28 same" in shown
+
+
+def test_a_tool_whose_header_cannot_be_honoured_is_struck_through_and_still_called(raw: Raw) -> None:
+    why = "ratio: 'Bad Name' is no HTTP token"
+    page = raw.client.get("/call/web?tool=bad_header", base_url=ORIGIN).text
+    assert page.count("<s>bad_header</s>") == 2 and why in words(page)
+    assert "without Mcp-Param headers" in words(page)
+    listed = raw.client.get("/catalog/web/tools", base_url=ORIGIN).text
+    assert listed.count("<s>bad_header</s>") == 1 and "left out" in words(listed)
+    assert why in words(raw.client.get("/catalog/web/tools?tool=bad_header", base_url=ORIGIN).text)
+    sent = raw.post(
+        "/call/web", what="tools", tool="bad_header", mode="json", json='{"ratio":1}', unchecked="1"
+    )
+    assert sent.status_code == 303
+    call = raw.console.calls.recent("web")[0]
+    call.future.result(WAIT_S)
+    assert call.outcome is not None and call.outcome.request_seq is not None
