@@ -8,12 +8,13 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from inspector.catalog import jsontext
 from inspector.console.outcome import Outcome
+from inspector.web.result_text import DECODER, elements_of, members_of, members_of_result
 
 MOST_ITEMS: Final = 50
 TEXT_CHARS: Final = 40_000
@@ -88,7 +89,7 @@ def contents_of(raw: bytes | None, *, of_tool: bool = True, of_task: bool = Fals
     of_tool: the result must have content, unless it asks for input. of_task: it is what a task brought.
     """
     try:
-        members = dict(members_of(dict(_members(raw)).get("result", "{}")))
+        members = dict(members_of_result(raw))
         if of_task:
             inner = members_of(members.pop("result", "{}"))
             members = {f"{name} of the task": text for name, text in members.items()} | dict(inner)
@@ -150,34 +151,6 @@ def _members(raw: bytes | None) -> list[tuple[str, str]]:
     return members_of((raw or b"").decode("utf-8", "backslashreplace"))
 
 
-def _integer(digits: str) -> int | float:
-    """Integers past Python's digit limit are valid JSON: only their text is shown, as a value they are infinite."""
-    return int(digits) if len(digits) < 4000 else float(digits)
-
-
-_DECODER: Final = json.JSONDecoder(parse_int=_integer)
-
-
-class _Reader(jsontext.Reader):
-    """Reads integers of any length."""
-
-    def value(self) -> Any:
-        self.peek()
-        value, self.at = _DECODER.raw_decode(self.text, self.at)
-        return value
-
-
-def members_of(text: str) -> list[tuple[str, str]]:
-    """As jsontext.members_of, with integers of any length."""
-    reader = _Reader(text)
-    found = []
-    for key in reader.members():
-        start = reader.at
-        value = reader.value()
-        found.append((key, jsontext.compact_as_received(text[start : reader.at], value)))
-    return found
-
-
 def _shown(text: str | None) -> Text | None:
     return None if text is None else shown(text)
 
@@ -194,7 +167,7 @@ def is_json(text: str) -> bool:
     if text.lstrip()[:1] not in ("{", "["):
         return False
     try:
-        _DECODER.decode(text)
+        DECODER.decode(text)
     except (ValueError, RecursionError):
         return False
     return True
@@ -216,15 +189,6 @@ def table_of(text: str) -> Table | None:
         return None
     cells = [tuple([_cell(row.get(name)) for name in columns]) for row in rows[:TABLE_ROWS]]
     return Table(tuple(columns), tuple(cells), len(rows))
-
-
-def elements_of(text: str) -> Iterator[tuple[str, Any]]:
-    """(text, parsed value) of each element of a JSON array."""
-    reader = _Reader(text)
-    for _ in reader.elements():
-        start = reader.at
-        value = reader.value()
-        yield reader.text[start : reader.at], value
 
 
 def _cell(text: str | None) -> str | None:
@@ -249,7 +213,7 @@ def _marked(item: Item, structured: str) -> Item:
 
 
 def _canonical(text: str) -> str:
-    return jsontext.canonical(text, _DECODER.decode(text))
+    return jsontext.canonical(text, DECODER.decode(text))
 
 
 def item_of(number: int, raw: str, value: Any) -> Item:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from inspector.catalog import forms
+from inspector.catalog.fields import Field
 
 KEYS = st.text(st.sampled_from("ab/~é _."), min_size=1, max_size=4)
 WORDS = st.text(st.sampled_from('ab "\\é€\n1'), max_size=6)
@@ -79,3 +80,55 @@ def test_arguments_through_a_form_are_the_same_and_validate(
     assert errors == []
     assert json.loads(back) == arguments
     assert list(Draft202012Validator(schema).iter_errors(json.loads(back))) == []
+
+
+def typed(field: Field) -> st.SearchStrategy[dict[str, list[str]]]:
+    """What a person may put into one input, and leave empty where the schema lets them; by name of the input."""
+    if field.kind == "object":
+        inner = st.tuples(*[typed(each) for each in field.fields]) if field.fields else st.just(())
+        whole = {f"{forms.STATE}{field.path}": ["value"]} if field.required else {}
+        return inner.map(
+            lambda parts: {name: texts for part in parts for name, texts in part.items()} | whole
+        )
+    if field.kind == "array":
+        item = (
+            st.sampled_from([option.value for option in field.options])
+            if field.options
+            else TYPED[field.item]
+        )
+        lists = st.lists(item, max_size=3, unique=bool(field.options))
+        return lists.map(lambda texts: {field.path: texts, f"{forms.STATE}{field.path}": ["value"]})
+    if field.kind == "enum":
+        texts = st.sampled_from([option.value for option in field.options])
+    elif field.kind == "json":
+        texts = value_of(json.loads(field.schema or "{}")).map(json.dumps)
+    else:
+        texts = TYPED[field.kind]
+    given_ = texts.map(lambda text: {field.path: [text], f"{forms.STATE}{field.path}": ["value"]})
+    return given_ if field.required else given_ | st.just({})
+
+
+TYPED = {
+    "string": WORDS,
+    "integer": BIG.map(str),
+    "number": st.sampled_from(["0.50", "1e3", "-2", " 7 ", "123456789012345678901234567890"]),
+    "boolean": st.sampled_from(["true", "false"]),
+}
+
+
+@given(
+    SCHEMAS.flatmap(
+        lambda schema: st.tuples(
+            st.just(schema), st.tuples(*[typed(each) for each in forms.fields_of(schema) if each.path])
+        )
+    )
+)
+@settings(max_examples=60, deadline=None)
+def test_what_is_typed_into_a_form_makes_arguments_that_validate(
+    made: tuple[dict[str, Any], tuple[dict[str, list[str]], ...]],
+) -> None:
+    schema, parts = made
+    form = {name: texts for part in parts for name, texts in part.items()}
+    text, errors = forms.arguments_from_form(schema, form)
+    assert errors == []
+    assert list(Draft202012Validator(schema).iter_errors(json.loads(text))) == []
