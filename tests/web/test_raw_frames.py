@@ -57,8 +57,8 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Raw]:
     folder = tmp_path_factory.mktemp("raw")
     folder.chmod(0o700)
     specs = {
-        "sdk": replace(demo_spec("flat"), name="sdk"),
-        "asking": ServerSpec("asking", argv=(sys.executable, str(ASKING))),
+        "sdk": replace(demo_spec("flat"), name="sdk", era="modern"),
+        "asking": ServerSpec("asking", argv=(sys.executable, str(ASKING)), era="handshake"),
     }
     with (
         chaos_http("broken_tools") as url,
