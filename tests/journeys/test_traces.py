@@ -103,7 +103,7 @@ def hostile(folder: Path) -> Path:
         opened.event(10, "http", phase="request", method=EVIL, url=f"javascript:{EVIL}", headers=[[EVIL, EVIL]]),
         opened.event(11, "http", phase="response", status=500, reason=EVIL, headers=[[EVIL, EVIL]], body=EVIL, pair=10),
         opened.event(12, "proc", what=EVIL), opened.event(13, "note", text=EVIL, pair=2),
-        opened.event(14, "cache", key=EVIL, verdict=EVIL, why=EVIL), opened.event(15, EVIL[:40], what=EVIL),
+        opened.event(14, "cache", key=EVIL, verdict="stale", why=EVIL), opened.event(15, EVIL[:40], what=EVIL),
         opened.event(16, "lab", run=EVIL), b'{"t":"stderr","seq":17,"c":1,"at":"2026-11-30T00:00:17.000000Z","dt":17,'
         b'"dir":"s2c","enc":"utf8","data":"x","data":"<script>window.pwned=1</script>"}\n',
     ]  # fmt: skip
