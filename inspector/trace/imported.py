@@ -67,6 +67,8 @@ class Lines:
         try:
             fits = self._validator.is_valid(fields)
         except (ValueError, TypeError, OverflowError, RecursionError):
+            fits = False
+        if not fits:
             fields = _plain(fields)  # JSON has no NaN, UTF-8 no lone surrogates; the reader has noted them
             fits = self._validator.is_valid(fields)
         problem = None if fits else next(iter(self._validator.iter_errors(fields)), None)

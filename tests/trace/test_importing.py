@@ -127,7 +127,7 @@ def test_more_than_the_limits_is_refused_after_slices_were_written_and_nothing_s
 def test_what_no_writer_of_ours_writes_is_flagged_and_shown(database: Path, tmp_path: Path) -> None:
     common = b'"c":1,"at":"2026-11-30T00:00:02.000000Z","dt":2,"dir":"local",'
     twice = b'{"t":"stderr","seq":2,' + common + b'"enc":"utf8","data":"a","data":"b"}\n'
-    nan = b'{"t":"cache","seq":3,' + common + b'"key":NaN,"verdict":"\\ud800"}\n'
+    nan = b'{"t":"cache","seq":3,' + common + b'"key":NaN,"verdict":"hit","why":"\\ud800"}\n'
     events = [
         opened.introduced(), twice, nan, opened.request(4, bytes=999_999_999),
         opened.event(5, "noise", data="%%%", enc="base64", why="?"), opened.event(6, "hologram", what={"a": [1]}),
@@ -142,6 +142,9 @@ def test_what_no_writer_of_ours_writes_is_flagged_and_shown(database: Path, tmp_
     assert verdict["oddities"] == {"duplicate keys": 3, "NaN or infinity": 4, "lone surrogates": 4}
     assert verdict["odd_events"] == {"sizes that do not fit the text": 4, "base64 that is none": 5}
     assert sized is not None and sized.bytes == len(sized.raw_head or b"")
+    wrong = b'{"t":"cache","seq":2,' + common + b'"key":"k","why":"w","verdict":"\\ud800"}\n'
+    with pytest.raises(FileError, match='line 3 has no valid "verdict"'):
+        read(database, opened.write(tmp_path / "wrong.mcptrace.jsonl", [opened.introduced(), wrong]))
 
 
 def test_a_trimmed_export_is_numbered_anew_with_its_references_and_keeps_who_the_server_is(
