@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 import anyio.abc
 
-from inspector.errors import HttpFailed, LoupeError, NoEra
+from inspector.errors import HttpFailed, LoupeError, NoEra, PeerError
+from inspector.protocol import eras
 from inspector.settings.child import child_environment, resolve_command
 from inspector.settings.hiding import Hider
 from inspector.settings.spec import NO_ERA, SSE, STDIO, ServerSpec
@@ -93,6 +94,21 @@ class Opening:
             raise NoEra(probe.why, remedy, facts=self.facts())
         return peer
 
+    async def _initialize(self, negotiation: Negotiation) -> Peer:
+        """The handshake; or the modern era all the same, when the server only was too slow for our first question.
+
+        A server of both eras that took the late `server/discover` holds us to it: -32022 to `initialize`.
+        """
+        try:
+            return await negotiation.initialize()
+        except PeerError as problem:
+            if problem.raw_code != eras.UNSUPPORTED_VERSION or self.spec.era == "handshake":
+                raise
+            _, peer = await negotiation.discover(self.spec.timeouts.probe)
+            if peer is None:
+                raise problem from None
+            return peer
+
     async def _stdio(self, tasks: anyio.abc.TaskGroup) -> Peer | None:
         transport = await self._spawn(tasks)
         if self.spec.era == NO_ERA:
@@ -104,7 +120,7 @@ class Opening:
         if transport.ended.is_set():
             await transport.close()
             await self._spawn(tasks, again=True)
-        return await negotiation.initialize()
+        return await self._initialize(negotiation)
 
     async def _spawn(self, tasks: anyio.abc.TaskGroup, *, again: bool = False) -> StdioTransport:
         env = child_environment(self.ready)
@@ -127,7 +143,7 @@ class Opening:
         if peer is not None:
             return peer
         try:
-            return await negotiation.initialize()
+            return await self._initialize(negotiation)
         except HttpFailed as problem:
             if problem.facts.get("status") not in (400, 404, 405):
                 raise

@@ -116,6 +116,16 @@ def test_silence_after_the_probe_leads_to_the_handshake_in_the_same_process(benc
     )
 
 
+def test_a_modern_server_that_is_slower_than_the_probe_is_modern_all_the_same(bench: Bench) -> None:
+    spec = python("-m", "inspector.demo", "flat", timeouts=Timeouts(probe=0.05, connect=60, call=20, close=3))
+    connection = bench.open(spec)
+    assert spoken(connection) == ("modern", "2026-07-28")
+    asked = bench.asked()
+    assert asked.index("initialize") > asked.index("server/discover")
+    assert asked[-1] == "server/discover"
+    assert [attempt.ok for attempt in connection.attempts][-1] is True
+
+
 def test_a_server_that_dies_of_the_probe_is_started_again_for_the_handshake(bench: Bench) -> None:
     connection = bench.open(chaos("exit_on_probe"))
     assert spoken(connection) == HANDSHAKE
