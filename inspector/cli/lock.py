@@ -149,7 +149,7 @@ def _text(checked: Checked) -> str:
     """For people: what does not hold, then one line."""
     lines = [f"{each.severity:9} {each.rule:22} {each.message}" for each in checked.violations]
     drift = ", ".join([f"{count:,} {severity}" for severity, count in checked.difference.summary.items()])
-    verdict = "holds" if checked.ok else f"does not hold: {len(checked.violations):,} violations"
+    verdict = "holds" if checked.ok else f"does not hold: {_some(len(checked.violations), 'violation')}"
     side = checked.difference.after
     return "\n".join([*lines, f"{visible(side.label)} {verdict} (drift: {drift}; {_sum(side)})"]) + "\n"
 
@@ -157,6 +157,10 @@ def _text(checked: Checked) -> str:
 def _sum(side: Side) -> str:
     totals = side.totals
     return (
-        f"{totals.tools:,} tools, {number(totals.wire_bytes)} B on the wire, {totals.definition_bytes:,} B and "
+        f"{_some(totals.tools, 'tool')}, {number(totals.wire_bytes)} B on the wire, {totals.definition_bytes:,} B and "
         f"{number(totals.definition_tokens)} tokens of definitions"
     )
+
+
+def _some(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"

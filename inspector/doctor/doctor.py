@@ -11,10 +11,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from inspector.catalog.snapshot import Listing, read_pages
 from inspector.doctor import auth, http, lists, probes, stdio
-from inspector.doctor.stderr_hints import remedy_for
 from inspector.doctor.step import Seen, Step
 from inspector.errors import LoupeError
 from inspector.protocol.eras import MODERN
+from inspector.protocol.stderr_hints import remedy_for
 from inspector.settings.hiding import Hider
 from inspector.settings.paths import Paths
 from inspector.settings.spec import STDIO, ServerSpec

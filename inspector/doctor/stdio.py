@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from inspector.doctor.stderr_hints import remedy_for
 from inspector.doctor.step import Seen, Step, quoted
 from inspector.errors import SpawnFailed
+from inspector.protocol.stderr_hints import remedy_for
 from inspector.settings.child import child_environment, resolve_command
 from inspector.settings.spec import ServerSpec
 

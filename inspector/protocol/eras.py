@@ -152,7 +152,8 @@ def _from_error(error: dict[str, Any], status: int | None) -> Probe:
             version=LATEST_MODERN,
         )
     return Probe(
-        HANDSHAKE, f"server/discover was answered with error {code!r}, which no modern server has to mean."
+        HANDSHAKE,
+        f"server/discover was answered with error {code!r}: not an answer of the modern era, so initialize is next.",
     )
 
 

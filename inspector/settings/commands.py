@@ -27,8 +27,35 @@ _RUNNERS: Final = {
     "python",
     "python3",
     "py",
+    "docker",
+    "podman",
     "run",
 }
+_VALUED: Final = {
+    *(
+        "--prefix",
+        "--from",
+        "--with",
+        "--python",
+        "--directory",
+        "--project",
+        "--index",
+        "--index-url",
+        "--env-file",
+    ),
+    *(
+        "--extra-index-url",
+        "--registry",
+        "--cache",
+        "--cache-dir",
+        "--spec",
+        "-w",
+        "--workspace",
+        "-r",
+        "--require",
+    ),
+    *("-e", "--env", "-v", "--volume", "--mount", "--name", "--network", "-p", "--publish", "-u", "--user"),
+}  # options of runners whose value is a word of its own, and names no server
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)\Z", re.DOTALL)
 
 
@@ -78,6 +105,7 @@ def url_spec(url: str, source: str) -> ServerSpec:
 
 def command_name(argv: Sequence[str]) -> str:
     """A short name for people: what `npx`, `uvx` or `python -m` runs, else the program itself."""
+    argv = [word for before, word in zip(("", *argv), argv, strict=False) if before not in _VALUED]
     stems = [_stem(word) for word in argv]
     named = [stem for stem, word in zip(stems, argv, strict=True) if stem and not word.startswith("-")]
     return next((stem for stem in named if stem not in _RUNNERS), named[0] if named else "server")

@@ -48,7 +48,7 @@ from inspector.web.calls_view import (
     hints_of,
     type_words,
 )
-from inspector.web.frame import console, shell
+from inspector.web.frame import console, first_key, shell
 from inspector.web.guard import spawns
 from inspector.web.headlines import headline
 from inspector.web.questions import view_of
@@ -90,10 +90,9 @@ class Bench:
 
 @blueprint.get("/call")
 def index() -> AnyResponse | str:
-    """The first server's screen, or what to do when there is none."""
-    servers = console().servers()
-    if servers:
-        return redirect(url_for("calls.show", key=servers[0].key))
+    """The screen of the first connected server, else of the first; what to do when there is none."""
+    if key := first_key():
+        return redirect(url_for("calls.show", key=key))
     return render_template("calls/none.html", shell=shell("call"))
 
 

@@ -25,7 +25,7 @@ from inspector.web.catalog_detail import RAW_SHOWN
 from inspector.web.catalog_facts import NOUNS, raw_text
 from inspector.web.catalog_findings import ticked
 from inspector.web.catalog_view import Query
-from inspector.web.frame import console, shell
+from inspector.web.frame import console, first_key, shell
 from inspector.web.guard import spawns
 from inspector.web.render import num
 
@@ -40,10 +40,9 @@ def install(state: BlueprintSetupState) -> None:
 
 @blueprint.get("/catalog")
 def index() -> AnyResponse | str:
-    """The catalog of the first server."""
-    servers = console().servers()
-    if servers:
-        return redirect(url_for("catalog.show", key=servers[0].key, what=TOOLS))
+    """The catalog of the first connected server, else of the first."""
+    if key := first_key():
+        return redirect(url_for("catalog.show", key=key, what=TOOLS))
     return render_template("catalog/none.html", shell=shell("catalog"))
 
 

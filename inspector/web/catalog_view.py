@@ -182,7 +182,12 @@ class Index:
     # --- finding
 
     def find(self, tool: str) -> int | None:
-        """The position that `?tool=` means: a number is a position, anything else the first of that name."""
+        """The position that `?tool=` means: a number is a position, anything else the first of that name.
+
+        An empty text means none: an item of the empty name is reached by its position.
+        """
+        if not tool:
+            return None
         if tool.isdecimal() and tool.isascii():
             return int(tool) if len(tool) < 10 and int(tool) < len(self.measures) else None
         return next(iter(self._named.get(tool, ())), None)
@@ -197,7 +202,8 @@ class Index:
 
     def twins(self, index: int) -> int:
         """How many items carry the name of this one."""
-        return len(self._named.get(self.measures[index].name or "", (index,)))
+        name = self.measures[index].name
+        return len(self._named[name]) if name is not None else 1
 
     def _searched(self) -> list[str]:
         return [f"{each.name or ''}\n{_description(each)}".casefold() for each in self.measures]
@@ -318,7 +324,7 @@ class Index:
 
     def _cell(self, index: int, family: str, link: str, on: bool) -> charts.Cell:
         each = self.measures[index]
-        name = each.name or "(no name)"
+        name = each.name or ("(no name)" if each.name is None else "(empty name)")
         short = plain(name[name.find(family) + len(family) :].lstrip("_.-/"))
         href = link.replace(_HOLE, quote_plus(self.handle(index)))
         return charts.Cell(plain(name), each.definition_bytes, each.parts, short, href, on)

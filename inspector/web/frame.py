@@ -23,6 +23,7 @@ from inspector.web.render import Fact, RailServer, Recording, Screen, Shell, sho
 from inspector.web.render import ms as short_ms
 from inspector.web.rows import Known, view
 from inspector.web.verdicts import invalid_outputs
+from inspector.wire.connection import CONNECTED
 
 blueprint = Blueprint("frame", __name__)
 PINNED = 60
@@ -84,6 +85,14 @@ def screens(key: str | None) -> list[Screen]:
         Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
         Screen("code", "Code", url_for("code.index", server=key), "prompt", 9),
     ]
+
+
+def first_key() -> str | None:
+    """The server a screen opens with when its address names none: the first connected one, else the first."""
+    servers = console().servers()
+    open_ones = (s for s in servers if s.connection is not None and s.connection.state == CONNECTED)
+    found = next(open_ones, servers[0] if servers else None)
+    return found.key if found is not None else None
 
 
 def shell(screen: str, key: str | None = None, *, pin: bool = True) -> Shell:

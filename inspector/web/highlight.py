@@ -96,6 +96,15 @@ def visible(text: str) -> Markup:
     return Markup(writer.write(str(text)) + writer.rest())  # noqa: S704 -- the writer escapes
 
 
+def called(name: str) -> Markup:
+    """`visible`, for a name on one line: line feeds and tabs are marked too; a name of blanks or nothing can be seen."""
+    if not name:
+        return Markup("(empty name)")
+    writer = Writer()
+    html = writer.write(name if name.strip() else f"“{name}”") + writer.rest()
+    return Markup(html)  # noqa: S704 -- the writer escapes
+
+
 def ansi(text: str) -> Markup:
     """Like `visible`, with SGR colour sequences turned to spans and other escape sequences dropped.
 

@@ -13,7 +13,7 @@ from jinja2 import StrictUndefined
 
 from inspector.web import charts
 from inspector.web.causes import plain_sentence
-from inspector.web.highlight import ansi, code_lines, visible
+from inspector.web.highlight import ansi, called, code_lines, visible
 from inspector.web.labels import mid
 
 NBSP: Final = "\u00a0"
@@ -42,6 +42,7 @@ def install(app: Flask) -> None:
         clock=clock,
         time_of_day=time_of_day,
         duration=duration,
+        called=called,
         visible=visible,
         ansi=ansi,
         mid=mid,

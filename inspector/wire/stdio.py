@@ -11,6 +11,7 @@ import anyio
 import anyio.abc
 
 from inspector.errors import ConnectionLost, LoupeError
+from inspector.protocol.stderr_hints import remedy_for
 from inspector.settings.spec import ServerSpec
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import Dispatcher, Waiter
@@ -207,11 +208,9 @@ class StdioTransport:
         if self.link.stats.frames_in == 0 and self.link.noise_heads:
             said = self.link.noise_heads[0][:80]
             return f"It printed “{said}” on stdout, which is no frame: is this the command of the MCP server?"
-        return (
-            "Read its last stderr lines, then reconnect"
-            if self.link.stderr
-            else "Reconnect to start it again"
-        )
+        if not self.link.stderr:
+            return "Reconnect to start it again"
+        return remedy_for(list(self.link.stderr), "Read its last stderr lines, then reconnect")
 
     async def close(self) -> None:
         self._closing = not self.ended.is_set()  # when the server went first, that stays the reason

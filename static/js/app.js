@@ -493,6 +493,11 @@
     if (event.target.matches("[data-filter]")) filterKey(event);
     if (event.key === "Escape" && event.target.matches("[data-filter]")) event.target.blur();
     else if (event.key === "Escape") click("#close");
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form && !event.repeat) {
+      event.preventDefault();
+      [...event.target.form.elements].find((each) => each.type === "submit" && !each.disabled)?.click();
+      return;
+    }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, [contenteditable]")) return;
     const row = event.target.closest?.(ROWS);
     if (event.key === "Enter" && row === event.target) {

@@ -197,6 +197,13 @@ def test_the_last_stderr_lines_stand_before_the_sentence(tmp_path: Path) -> None
     assert "exited with code 1" in sentence
 
 
+def test_what_its_last_words_mean_is_the_next_thing_to_try(tmp_path: Path) -> None:
+    dying = "import sys; print('npm error code E404', file=sys.stderr); sys.exit(1)"
+    ran = loupe(tmp_path, "list", "--json", "--", sys.executable, "-c", dying)
+    assert (ran.code, ran.json["error"]["message"]) == (4, "The server exited with code 1")
+    assert ran.json["error"]["remedy"].startswith("The registry has no package of that name")
+
+
 def test_a_config_file_that_is_no_json_is_named_by_line(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text('{"mcpServers": {"a": {"command": "x",}\n oops')

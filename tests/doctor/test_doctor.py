@@ -9,8 +9,8 @@ import pytest
 
 from inspector.doctor.auth import resource_urls, server_urls
 from inspector.doctor.doctor import Doctor
-from inspector.doctor.stderr_hints import remedy_for
 from inspector.doctor.step import Step
+from inspector.protocol.stderr_hints import remedy_for
 from inspector.settings.paths import Paths
 from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec, Timeouts
 
@@ -117,6 +117,11 @@ def test_discovery_addresses_follow_the_challenge_then_the_path_then_the_root() 
         ("usage: server [-h] --db-path DB", "--help"),
         ("Error: ENOENT: no such file or directory, scandir '/x'", "does not exist"),
         ("npm WARN EBADENGINE Unsupported engine", "newer Node"),
+        ("npm error code E404", "check the spelling"),
+        ("  × No solution found: nosuch was not found in the package registry", "check the spelling"),
+        ("sh: 1: mcp-server-sequential-thinking: not found", "name its program"),
+        ("bash: line 1: uvy: command not found", "name its program"),
+        ("tool foo: not found in the index", "otherwise"),
         ("something nobody has seen", "otherwise"),
     ],
 )

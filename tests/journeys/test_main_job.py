@@ -52,7 +52,7 @@ def test_a_real_server_is_added_listed_called_watched_and_found_again(
     page.get_by_label("repo_path").first.fill(str(repository))
     if page.locator("#app").get_attribute("data-pin") == "off":
         page.keyboard.press("t")
-    page.locator(".call__args").get_by_role("button", name="Run").first.click()
+    page.get_by_label("repo_path").first.press("Control+Enter")
     expect(page.locator("#result")).to_contain_text("No commits yet")
     expect(page.locator("#mini-rows")).to_contain_text("tools/call")
     expect(page.locator("#mini-rows")).to_contain_text("git.cmd")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.errors import ConfigError, LoupeError, UsageError
-from inspector.settings.commands import split_command
+from inspector.settings.commands import command_spec, split_command
 from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import FileTarget, target
 
@@ -118,6 +118,22 @@ def test_a_name_that_is_also_a_file_is_ambiguous(here: Path) -> None:
 )
 def test_what_is_not_understood_comes_with_the_next_thing_to_try(here: Path, text: str, remedy: str) -> None:
     assert remedy in refused(text, here).remedy
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("npx -y --prefix /opt/tools @scope/server-one", "server-one"),
+        ("uvx --from git+https://example.org/x two-server --port 3", "two-server"),
+        ("uv --directory /srv/weather run three.py", "three"),
+        ("docker run -i --rm -e TOKEN -v /a:/b ghcr.io/owner/four", "four"),
+        ("python -m five.server", "five.server"),
+        ("/usr/bin/six --db-path x.db", "six"),
+        ("npx", "npx"),
+    ],
+)
+def test_a_command_is_named_for_what_it_runs_not_for_an_option_of_its_runner(text: str, name: str) -> None:
+    assert command_spec(text, "x").name == name
 
 
 def test_a_file_that_could_not_be_read_is_mentioned_when_a_name_is_not_found(here: Path) -> None:

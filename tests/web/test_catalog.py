@@ -85,6 +85,42 @@ def console(running: tuple[Console, FlaskClient]) -> Console:
 # --- the page
 
 
+NAMES: list[Any] = [
+    {"name": "", "inputSchema": {"type": "object"}},
+    {"name": " ", "inputSchema": {"type": "object"}},
+    {"name": "two\nlines", "inputSchema": {"type": "object"}},
+    {"inputSchema": {"type": "object"}},
+]
+
+
+def test_names_of_nothing_are_seen_and_none_is_chosen_and_screens_open_with_a_connected_server(
+    tmp_path: Path,
+) -> None:
+    specs = {
+        "gone": ServerSpec("gone", argv=("/no/such/program",)),
+        "names": replayed(tmp_path, "names", NAMES),
+    }
+    with console_of(tmp_path / "data", specs) as (console, client):
+        assert client.get("/catalog", base_url=ORIGIN).headers["Location"] == "/catalog/gone/tools"
+        console.connect("names")
+        assert client.get("/catalog", base_url=ORIGIN).headers["Location"] == "/catalog/names/tools"
+        assert client.get("/call", base_url=ORIGIN).headers["Location"] == "/call/names"
+        text = well_formed(client.get("/catalog/names/tools?sort=order", base_url=ORIGIN))
+        shown = re.findall(r'<td class="mono" title="[^"]*"><a href="[^"]*">(.*?)</a>', text, re.DOTALL)
+        assert [re.sub(r"<[^>]+>", "", one) for one in shown] == [
+            "(empty name)",
+            "“ ”",
+            "two↵lines",
+            "(no name)",
+        ]
+        assert 'aria-selected="true"' not in text.split("<tbody")[1].split("</tbody>")[0]
+        assert "same name" not in text
+        chosen = well_formed(client.get("/catalog/names/tools?tool=0", base_url=ORIGIN))
+        assert '<tr id="i0"' in chosen and "(empty name)</h2>" in chosen
+        listed = client.get("/call/names", base_url=ORIGIN).text
+        assert "<span>(empty name)</span>" in listed and "<span>“ ”</span>" in listed
+
+
 def test_the_catalog_without_a_server_named_leads_to_the_first(open_: Screen) -> None:
     assert open_("/catalog").headers["Location"] == "/catalog/demo-flat/tools"
 

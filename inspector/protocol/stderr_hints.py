@@ -13,6 +13,10 @@ _CREDENTIAL: Final = r"api[ _-]?key|token|credentials?|secret|password"
 
 _HINTS: Final = (
     (
+        r"npm (error|ERR!)( code)? E404|not found in the package registry|No matching distribution found",
+        "The registry has no package of that name or version: check the spelling.",
+    ),
+    (
         _OLD_SDK,
         "The server was written for the MCP SDK 1.x and runs with 2.x: install it with 'mcp<2' in a venv of its own.",
     ),
@@ -28,6 +32,10 @@ _HINTS: Final = (
     (
         r"EADDRINUSE|(?i:address already in use)",
         "Another process has its port: stop that one, or give this one another port.",
+    ),
+    (
+        r"(?m:^(/bin/)?(ba|z|da)?sh: (line )?(\d+: )?\S+:( command)? not found)|could not determine executable to run",
+        "The package has no program of that name, or it is not installed: install it, or name its program.",
     ),
     (
         r"ENOENT|No such file or directory|FileNotFoundError",
