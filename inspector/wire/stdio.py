@@ -210,7 +210,9 @@ class StdioTransport:
             return f"It printed “{said}” on stdout, which is no frame: is this the command of the MCP server?"
         if not self.link.stderr:
             return "Reconnect to start it again"
-        return remedy_for(list(self.link.stderr), "Read its last stderr lines, then reconnect")
+        read = "Read its last stderr lines, then reconnect"
+        # What it logged while it worked says nothing of why it ended later: only a server that never spoke is judged.
+        return remedy_for(list(self.link.stderr), read) if self.link.stats.frames_in == 0 else read
 
     async def close(self) -> None:
         self._closing = not self.ended.is_set()  # when the server went first, that stays the reason
