@@ -24,3 +24,13 @@ window.putIn = ([text, base]) => {
   box.remove();
   return [...wrong.map(each => each.slice(0, 200)), ...ran.splice(0)];
 };
+
+// What a pointer can work and a keyboard cannot.
+window.pointerOnly = () => {
+  const works = "a[href], button, input, select, textarea, summary, [tabindex]";
+  const handled = "[data-do], [data-open], [data-copy], [hx-get], [hx-post], [data-href]";
+  return [...document.querySelectorAll(handled)].filter(e => {
+    const alone = /every|load|delay|revealed|intersect|stale|from:|refresh/.test(e.getAttribute("hx-trigger") || "");
+    return !alone && !e.matches(`${works}, form`) && !e.querySelector(works);
+  }).map(e => `no key for ${e.outerHTML.slice(0, 200)}`);
+};

@@ -86,3 +86,21 @@ def test_no_text_of_a_server_or_file_becomes_markup_script_or_a_request(
     assert wrong == {}
     assert elsewhere(away, site) == []
     assert complaints.heard == []
+
+
+def test_every_screen_opens_without_a_complaint_and_works_without_a_pointer(
+    walked: tuple[Hostile, Walk], opened: tuple[Page, Complaints, list[str]]
+) -> None:
+    site, walk = walked
+    page, complaints, away = opened
+    found = dict[str, list[str]]()
+    for endpoint, url in walk.screens().items():
+        page.goto(url)
+        wrong = page.evaluate("pointerOnly") + page.evaluate("ran") + complaints.heard + elsewhere(away, site)
+        complaints.heard.clear()
+        away.clear()
+        if wrong:
+            found[endpoint] = [url, *wrong]
+    page.goto("about:blank")
+    assert len(walk.screens()) >= 20
+    assert found == {}
