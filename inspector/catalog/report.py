@@ -9,9 +9,20 @@ from typing import Any
 
 from inspector.catalog import providers
 from inspector.catalog.jsontext import utf8
-from inspector.catalog.measure import Measure, measure_items
-from inspector.catalog.snapshot import ABSENT, TOOLS, ListedPage, Page, Snapshot, read_pages
-from inspector.catalog.tokens import AFFORDABLE, LITTLE, O200K, TokenCount, count
+from inspector.catalog.measure import Measure, measure_item
+from inspector.catalog.snapshot import (
+    ABSENT,
+    TOOLS,
+    Item,
+    ListedPage,
+    Page,
+    Snapshot,
+    canonical_key,
+    canonical_sha256,
+    order_sha256,
+    read_page,
+)
+from inspector.catalog.tokens import AFFORDABLE, LITTLE, O200K, Running, TokenCount, count, is_affordable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -78,27 +89,89 @@ class MeasuredListing:
 def measure_listing(
     what: str, raws: list[bytes], *, tokens: bool, rendered: bool, tokenizer: str = O200K
 ) -> MeasuredListing:
-    """Read and weigh one list. tokens: count them (slow: 20 times a json.loads); rendered: for each provider too."""
-    listing = read_pages(what, raws)
-    measures = tuple(measure_items(listing))
-    counted = _count(measures, raws, rendered and what == TOOLS, tokenizer) if tokens else None
-    return MeasuredListing(what, listing.pages, measures, listing.sha256, listing.order_sha256, counted)
+    """Read and weigh one list. tokens: count them (slow: 20 times a json.loads); rendered: for each provider too.
+
+    Item by item: of what was parsed no more than one definition is there at a time.
+    """
+    weighed: list[tuple[Measure, tuple[str, bytes]]] = []
+    pages: list[ListedPage] = []
+    counter = _Counter(raws, rendered and what == TOOLS, tokenizer) if tokens else None
+
+    def take(item: Item, end: int) -> tuple[Measure, tuple[str, bytes], ItemTokens | None]:
+        measure = measure_item(item)
+        return measure, canonical_key(item), counter.item(measure, end) if counter else None
+
+    for number, raw in enumerate(raws):
+        text = counter.page(raw) if counter else None
+        page, found = read_page(what, number, raw, take, text)
+        if counter:
+            counter.turn([counted for _, _, counted in found if counted])
+        pages.append(page)
+        weighed += [(measure, key) for measure, key, _ in found]
+    measures = tuple([measure for measure, _ in weighed])
+    return MeasuredListing(
+        what, tuple(pages), measures, canonical_sha256([key for _, key in weighed]),
+        order_sha256([each.name for each in measures]), counter.counted() if counter else None,
+    )  # fmt: skip
 
 
-def _count(measures: tuple[Measure, ...], raws: list[bytes], rendered: bool, tokenizer: str) -> ListingTokens:
-    pages = [count(raw.decode("utf-8", "replace"), tokenizer) for raw in raws]
-    wire = TokenCount(sum(each.value for each in pages), all(each.exact for each in pages), tokenizer)
-    # Thousands of definitions, each just affordable, would still take an hour.
-    affordable = AFFORDABLE if wire.exact else LITTLE
+def count_listing(what: str, raws: list[bytes], *, tokenizer: str = O200K) -> ListingTokens:
+    """The tokens alone, renderings too, for who has the rest already: a third of the bytes to hand back."""
+    counter = _Counter(raws, what == TOOLS, tokenizer)
+    for number, raw in enumerate(raws):
+        text = counter.page(raw)
+        _, found = read_page(
+            what, number, raw, lambda item, end: counter.item(measure_item(item), end), text
+        )
+        counter.turn(found)
+    return counter.counted()
 
-    def count_item(measure: Measure) -> ItemTokens:
-        sent = providers.render_all(measure.text) if rendered and not measure.broken else {}
+
+class _Counter:
+    """Tokens of one list as it is read: the wire, and each definition and its renderings just behind it."""
+
+    def __init__(self, raws: list[bytes], rendered: bool, tokenizer: str) -> None:
+        # Thousands of definitions, each just affordable, would still take an hour.
+        cheap = all([is_affordable(_text(raw)) for raw in raws])
+        self._affordable = AFFORDABLE if cheap else LITTLE
+        self._rendered, self._tokenizer = rendered, tokenizer
+        self._wire = Running("", tokenizer)
+        self._pages: list[TokenCount] = []
+        self._items: list[ItemTokens] = []
+
+    def page(self, raw: bytes) -> str | None:
+        """Begin a page; its text, unless that is not UTF-8."""
+        text = _text(raw)
+        self._wire = Running(text, self._tokenizer)
+        return None if "\ufffd" in text else text
+
+    def item(self, measure: Measure, end: int) -> ItemTokens:
+        """Count an item that ends at `end` in the page's text."""
+        self._wire.advance(end)
+        sent = providers.render_all(measure.text) if self._rendered and not measure.broken else {}
         return ItemTokens(
-            count(measure.text, tokenizer, affordable=affordable),
-            {name: count(each.text, tokenizer, affordable=affordable) for name, each in sent.items()},
+            self._count(measure.text), {name: self._count(each.text) for name, each in sent.items()}
         )
 
-    return ListingTokens(tokenizer, wire, tuple([count_item(each) for each in measures]))
+    def turn(self, items: list[ItemTokens]) -> None:
+        """End a page. items: of what it holds."""
+        self._pages.append(self._wire.finish())
+        self._wire = Running("", self._tokenizer)
+        self._items += items
+
+    def counted(self) -> ListingTokens:
+        pages = self._pages
+        wire = TokenCount(
+            sum(each.value for each in pages), all(each.exact for each in pages), self._tokenizer
+        )
+        return ListingTokens(self._tokenizer, wire, tuple(self._items))
+
+    def _count(self, text: str) -> TokenCount:
+        return count(text, self._tokenizer, affordable=self._affordable)
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def list_document(

