@@ -49,27 +49,31 @@ def measure_items(listing: Listing) -> list[Measure]:
 
 def measure_item(item: Item) -> Measure:
     """Weigh one item."""
+    return weigh(item)[0]
+
+
+def weigh(item: Item) -> tuple[Measure, bool]:
+    """`measure_item`, and whether the encoder writes the item as it was received: nothing odd is in it."""
     if not isinstance(item.value, dict):
         text = jsontext.compact_as_received(item.raw, item.value)
-        return Measure(item.name, _size(text), {"other": _size(text)}, text, item.broken)
+        return Measure(item.name, _size(text), {"other": _size(text)}, text, item.broken), False
     try:
-        members = _members(item.raw, item.value)
+        members, plain = _members(item.raw, item.value)
     except RecursionError:
         text = jsontext.compact(item.raw)
-        return Measure(
-            item.name, _size(text), {"other": _size(text)}, text, "nested too deeply to weigh by part"
-        )
-    text = "{" + ",".join([member for _, member in members]) + "}"
+        why = "nested too deeply to weigh by part"
+        return Measure(item.name, _size(text), {"other": _size(text)}, text, why), False
+    text = item.raw if plain else "{" + ",".join([member for _, member in members]) + "}"
     size = _size(text)
-    return Measure(item.name, size, _parts(members, size), text, item.broken)
+    return Measure(item.name, size, _parts(members, size), text, item.broken), plain
 
 
-def _members(raw: str, value: dict[str, Any]) -> list[tuple[str, str]]:
-    """(key, compact `"key":value`) in received order, duplicates included."""
+def _members(raw: str, value: dict[str, Any]) -> tuple[list[tuple[str, str]], bool]:
+    """(key, compact `"key":value`) in received order, duplicates included; whether they are `raw` as it stands."""
     quick = [(key, f"{jsontext.quick_text(key)}:{jsontext.quick_text(each)}") for key, each in value.items()]
     if "{" + ",".join([member for _, member in quick]) + "}" == raw:
-        return quick
-    return [(key, f"{jsontext.compact_value(key)}:{text}") for key, text in jsontext.members_of(raw)]
+        return quick, True
+    return [(key, f"{jsontext.compact_value(key)}:{text}") for key, text in jsontext.members_of(raw)], False
 
 
 def _parts(members: list[tuple[str, str]], size: int) -> dict[str, int]:

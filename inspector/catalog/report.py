@@ -9,7 +9,7 @@ from typing import Any
 
 from inspector.catalog import providers
 from inspector.catalog.jsontext import utf8
-from inspector.catalog.measure import Measure, measure_item
+from inspector.catalog.measure import Measure, measure_item, weigh
 from inspector.catalog.snapshot import (
     ABSENT,
     TOOLS,
@@ -22,7 +22,16 @@ from inspector.catalog.snapshot import (
     order_sha256,
     read_page,
 )
-from inspector.catalog.tokens import AFFORDABLE, LITTLE, O200K, Running, TokenCount, count, is_affordable
+from inspector.catalog.tokens import (
+    AFFORDABLE,
+    LITTLE,
+    O200K,
+    WHATEVER,
+    Running,
+    TokenCount,
+    count,
+    is_affordable,
+)
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -98,8 +107,9 @@ def measure_listing(
     counter = _Counter(raws, rendered and what == TOOLS, tokenizer) if tokens else None
 
     def take(item: Item, end: int) -> tuple[Measure, tuple[str, bytes], ItemTokens | None]:
-        measure = measure_item(item)
-        return measure, canonical_key(item), counter.item(measure, end) if counter else None
+        measure, plain = weigh(item)
+        key = canonical_key(item, plain=plain)
+        return measure, key, counter.item(item, measure, end) if counter else None
 
     for number, raw in enumerate(raws):
         text = counter.page(raw) if counter else None
@@ -121,7 +131,7 @@ def count_listing(what: str, raws: list[bytes], *, tokenizer: str = O200K) -> Li
     for number, raw in enumerate(raws):
         text = counter.page(raw)
         _, found = read_page(
-            what, number, raw, lambda item, end: counter.item(measure_item(item), end), text
+            what, number, raw, lambda item, end: counter.item(item, measure_item(item), end), text
         )
         counter.turn(found)
     return counter.counted()
@@ -132,8 +142,8 @@ class _Counter:
 
     def __init__(self, raws: list[bytes], rendered: bool, tokenizer: str) -> None:
         # Thousands of definitions, each just affordable, would still take an hour.
-        cheap = all([is_affordable(_text(raw)) for raw in raws])
-        self._affordable = AFFORDABLE if cheap else LITTLE
+        self._cheap = [is_affordable(_text(raw)) for raw in raws]
+        self._affordable = AFFORDABLE if all(self._cheap) else LITTLE
         self._rendered, self._tokenizer = rendered, tokenizer
         self._wire = Running("", tokenizer)
         self._pages: list[TokenCount] = []
@@ -142,15 +152,18 @@ class _Counter:
     def page(self, raw: bytes) -> str | None:
         """Begin a page; its text, unless that is not UTF-8."""
         text = _text(raw)
-        self._wire = Running(text, self._tokenizer)
+        self._wire = Running(text, self._tokenizer, exact=self._cheap[len(self._pages)])
         return None if "\ufffd" in text else text
 
-    def item(self, measure: Measure, end: int) -> ItemTokens:
+    def item(self, item: Item, measure: Measure, end: int) -> ItemTokens:
         """Count an item that ends at `end` in the page's text."""
-        self._wire.advance(end)
+        as_sent = self._affordable == AFFORDABLE and measure.text == item.raw
+        shared = self._wire.part(end - len(item.raw), end) if as_sent else None
         sent = providers.render_all(measure.text) if self._rendered and not measure.broken else {}
+        most = self._affordable if shared is None else WHATEVER
         return ItemTokens(
-            self._count(measure.text), {name: self._count(each.text) for name, each in sent.items()}
+            shared or self._count(measure.text, most),
+            {name: self._count(each.text, most) for name, each in sent.items()},
         )
 
     def turn(self, items: list[ItemTokens]) -> None:
@@ -166,8 +179,8 @@ class _Counter:
         )
         return ListingTokens(self._tokenizer, wire, tuple(self._items))
 
-    def _count(self, text: str) -> TokenCount:
-        return count(text, self._tokenizer, affordable=self._affordable)
+    def _count(self, text: str, affordable: int) -> TokenCount:
+        return count(text, self._tokenizer, affordable=affordable)
 
 
 def _text(raw: bytes) -> str:

@@ -123,9 +123,13 @@ def order_sha256(names: Iterable[str | None]) -> str:
     return hashlib.sha256(jsontext.utf8(lines)).hexdigest()
 
 
-def canonical_key(item: Item) -> tuple[str, bytes]:
-    """What an item adds to the hash of its list: name and canonical text. Bytes, which take the least room."""
-    return item.name or "", jsontext.utf8(jsontext.canonical(item.raw, item.value))
+def canonical_key(item: Item, *, plain: bool = False) -> tuple[str, bytes]:
+    """What an item adds to the hash of its list: name and canonical text. Bytes, which take the least room.
+
+    plain: `raw` is known to be what the encoder writes.
+    """
+    text = jsontext.canonical(item.raw, item.value, sure=plain)
+    return item.name or "", jsontext.utf8(text)
 
 
 def canonical_sha256(keys: list[tuple[str, bytes]]) -> str:

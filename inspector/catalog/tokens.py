@@ -35,7 +35,8 @@ AFFORDABLE: Final = 10_000_000
 """Squared characters of long runs a text may hold and still be counted exactly: one run of 3,162, say."""
 LITTLE: Final = 100_000
 """The same for one of many texts, once their sum is known to be costly: one run of 316."""
-_WHATEVER = 1 << 62
+WHATEVER: Final = 1 << 62
+"""For a text that is known to be affordable."""
 _SLICE = 64
 _SAMPLE = 50_000
 
@@ -71,18 +72,25 @@ class Running:
     A text that is not affordable is left to `finish`.
     """
 
-    def __init__(self, text: str, tokenizer: str = O200K) -> None:
+    def __init__(self, text: str, tokenizer: str = O200K, *, exact: bool | None = None) -> None:
         self._text = text
-        self._exact = is_affordable(text)
+        self._exact = is_affordable(text) if exact is None else exact
         self._tokenizer = tokenizer
         self._at = self._value = 0
 
-    def advance(self, to: int) -> None:
-        """Count up to the first place from `to` on where the text may be cut."""
-        if not self._exact or to <= self._at:
-            return
-        cut = _CUT.search(self._text, to)
-        self._take(cut.start() if cut else len(self._text))
+    def part(self, start: int, end: int) -> TokenCount | None:
+        """The count of a part by itself, its words counted once for both; None when it must be counted apart."""
+        first = _CUT.search(self._text, start, end) if self._exact and start >= self._at else None
+        if first is None:
+            return None
+        last = self._text.rfind('"', start, end)
+        while not _CUT.match(self._text, last):
+            last = self._text.rfind('"', start, last)
+        self._take(first.start())
+        ends = self._counted(start, first.start()) + self._counted(last, end)
+        before = self._value
+        self._take(last)
+        return TokenCount(ends + self._value - before, True, self._tokenizer)
 
     def finish(self) -> TokenCount:
         """The count of the whole text."""
@@ -92,8 +100,11 @@ class Running:
         return TokenCount(self._value, True, self._tokenizer)
 
     def _take(self, end: int) -> None:
-        self._value += count(self._text[self._at : end], self._tokenizer, affordable=_WHATEVER).value
+        self._value += self._counted(self._at, end)
         self._at = end
+
+    def _counted(self, start: int, end: int) -> int:
+        return count(self._text[start:end], self._tokenizer, affordable=WHATEVER).value
 
 
 def estimate_bytes4(size: int) -> int:
@@ -116,7 +127,7 @@ def _estimated(text: str, runs: list[tuple[int, int]], counter: Callable[[str], 
 
 def _costly_runs(text: str, affordable: int) -> list[tuple[int, int]]:
     """The long runs of `text` when together they would cost too much, else an empty list."""
-    if len(text) ** 2 <= affordable:
+    if affordable == WHATEVER or len(text) ** 2 <= affordable:
         return []
     runs, at = [], 0
     while at < len(text):

@@ -7,6 +7,7 @@ first few, so the work grows with the number of tools, not with its square.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,7 +76,8 @@ def _profile(tool: Tool) -> _Profile:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset([word.lower() for word in _WORD.findall(text)])
+    # Interned: thousands of tools say the same few thousand words.
+    return frozenset([sys.intern(word.lower()) for word in _WORD.findall(text)])
 
 
 def _weight(words: frozenset[str], weights: dict[str, float]) -> float:
