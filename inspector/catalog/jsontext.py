@@ -54,6 +54,23 @@ def compact_value(value: Any) -> str:
         return _written_out(value)
 
 
+def indented(value: Any) -> str:
+    """The same for people and version control: a member a line, as `json.dumps(…, indent=1)` has it,
+    which writes `Infinity` for a `LongInteger`."""
+    return _indented(value, "\n")
+
+
+def _indented(value: Any, line: str) -> str:
+    """line: the line feed and the spaces before the end of `value`."""
+    inner = line + " "
+    if isinstance(value, dict) and value:
+        members = [f"{quick_text(str(key))}: {_indented(each, inner)}" for key, each in value.items()]
+        return "{" + inner + f",{inner}".join(members) + line + "}"
+    if isinstance(value, list | tuple) and value:
+        return "[" + inner + f",{inner}".join([_indented(each, inner) for each in value]) + line + "]"
+    return compact_value(value)
+
+
 def _written_out(value: Any) -> str:
     """The same for values that hold what is beyond any float: integers keep their digits, `1e400` becomes `1e999`."""
     if isinstance(value, dict):
@@ -178,7 +195,8 @@ def compact_as_received(raw: str, value: Any) -> str:
 def canonical(raw: str, value: Any, *, sure: bool = False) -> str:
     """The compact form of `raw`, whose parsed value is at hand, with keys sorted by code point at every depth.
 
-    sure: `quick_text(value)` is known to be `raw`. Duplicate keys keep their order. A text nested too deeply to sort is returned compact, in received order.
+    sure: `quick_text(value)` is known to be `raw`.
+    Duplicate keys keep their order. A text nested too deeply to sort is returned compact, in received order.
     """
     try:
         if sure or quick_text(value) == raw:

@@ -6,7 +6,6 @@ The bytes are the same for the same catalog, whatever the order the server lists
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 from typing import Any, Final
 
@@ -65,7 +64,7 @@ def _sha256(text: str) -> str:
 
 def lock_bytes(document: dict[str, Any]) -> bytes:
     """The file: one member a line, so that a version control system shows what changed."""
-    return utf8(json.dumps(document, ensure_ascii=False, indent=1) + "\n")
+    return utf8(jsontext.indented(document) + "\n")
 
 
 def same_but_created(one: bytes, other: bytes) -> bool:

@@ -18,10 +18,10 @@ from typing import Any, Final, TypeVar
 
 from inspector.catalog import jsontext
 from inspector.catalog.findings.rule import Finding
-from inspector.catalog.report import MeasuredListing, measure_listing
+from inspector.catalog.report import MeasuredListing, count_listing, measure_listing
 from inspector.catalog.snapshot import Snapshot
 from inspector.console.hosting import Hosting, PageLook, looks_of, walk_through
-from inspector.console.listed import assess_page, find_all, page_facts, snapshot_of, totals_of
+from inspector.console.listed import assess_page, find_all, page_facts, snapshot_of, totals_of, with_tokens
 from inspector.console.recorded import HISTORY, read_back
 from inspector.console.worker import CAREFUL_BYTES, Worker
 from inspector.errors import StorageError
@@ -240,13 +240,13 @@ class Catalogs:
         self, server_key: str, snapshot: Snapshot, measured: MeasuredListing, before: Snapshot | None = None
     ) -> Catalog:
         """With tokens and findings on their way. before: the same list, asked for shortly before."""
-        tokens = self._count(snapshot)
+        tokens = self._count(snapshot, measured)
         return Catalog(
             server_key, snapshot, measured, tokens, self._worker.submit(find_all, snapshot, before)
         )
 
-    def _count(self, snapshot: Snapshot) -> Future[MeasuredListing]:
-        return self._worker.submit(measure_listing, snapshot.what, snapshot.raws, tokens=True, rendered=True)
+    def _count(self, snapshot: Snapshot, measured: MeasuredListing) -> Future[MeasuredListing]:
+        return with_tokens(measured, self._worker.submit(count_listing, snapshot.what, snapshot.raws))
 
     def _recorded(self, store: Store, rows: Sequence[Kept]) -> Catalog | None:
         """The first of `rows`, newest first, as a catalog; None when there is none or its pages are gone."""
@@ -287,7 +287,8 @@ class Catalogs:
         snapshot = read_back(store, kept)
         if snapshot is None:
             return None
-        return Earlier(self._weigh(snapshot), self._count(snapshot), kept.at_us)
+        weighed = self._weigh(snapshot)
+        return Earlier(weighed, self._count(snapshot, weighed), kept.at_us)
 
     def _keep_tokens(self, catalog: Catalog) -> None:
         """Add the tokens to the recorded totals once they are counted, for the history."""

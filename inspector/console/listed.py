@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final
 
 from inspector.catalog.findings.rule import Finding, find, rules
 from inspector.catalog.findings.subject import Subject
-from inspector.catalog.report import MeasuredListing
+from inspector.catalog.report import ListingTokens, MeasuredListing
 from inspector.catalog.snapshot import ABSENT, Page, Snapshot
 from inspector.protocol import freshness
 from inspector.protocol.eras import HANDSHAKE, Era
@@ -25,6 +27,24 @@ def find_all(snapshot: Snapshot, before: Snapshot | None) -> list[Finding]:
         others = frozenset(rules()) - ASKED_TWICE
         found += find(Subject.of(before, again=snapshot), off=others)
     return found
+
+
+def with_tokens(measured: MeasuredListing, counting: Future[ListingTokens]) -> Future[MeasuredListing]:
+    """`measured` with its tokens, once they are counted: the definitions are here once, not a second time."""
+    whole: Future[MeasuredListing] = Future()
+
+    def counted(done: Future[ListingTokens]) -> None:
+        if done.cancelled():
+            whole.cancel()
+        elif not whole.set_running_or_notify_cancel():
+            return
+        elif (problem := done.exception()) is not None:
+            whole.set_exception(problem)
+        else:
+            whole.set_result(replace(measured, tokens=done.result()))
+
+    counting.add_done_callback(counted)
+    return whole
 
 
 def totals_of(measured: MeasuredListing) -> dict[str, Any]:

@@ -89,7 +89,8 @@ class Indexes:
             ):
                 before = catalog.previous.measured if catalog.previous else None
                 finds = None if found is None else Finds(found, off)
-                entry = Prepared(Index(measured, before, finds), found, off)
+                weighed = entry.index.weighed if entry is not None else None
+                entry = Prepared(Index(measured, before, finds, weighed), found, off)
             self._kept[key] = entry
             while len(self._kept) > KEPT:
                 self._kept.popitem(last=False)

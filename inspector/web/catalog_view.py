@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -17,10 +16,9 @@ from inspector.catalog.providers import OPENAI, Model
 from inspector.catalog.report import MeasuredListing
 from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import TokenCount
-from inspector.protocol import names
 from inspector.web import charts
-from inspector.web.catalog_change import compare
 from inspector.web.catalog_findings import Finds, Mark, known
+from inspector.web.catalog_weighed import Weighed, summed
 from inspector.web.highlight import visible
 
 WINDOW: Final = 200
@@ -31,10 +29,6 @@ PANES: Final = ("received", "findings", "history")
 TITLES: Final = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Gemini"}
 _HOLE: Final = "TOOL"
 """Stands for the tool in a link that is made once for thousands of cells."""
-FEW: Final = (14, 60)
-MANY: Final = (10, 16)
-"""Families, and cells in each, that a treemap shows at most. A cell weighs 600 B, and nobody hits tiny ones."""
-MANY_TOOLS: Final = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,31 +147,35 @@ class Line:
 class Index:
     """A measured listing, prepared once, so that a request touches only the rows it shows.
 
-    before: the listing it replaced, for what changed. finds: None while the rules run.
+    before: the listing it replaced, for what changed. finds: None while the rules run. weighed: of an index of the
+    same measures, made before the tokens came.
     """
 
     def __init__(
-        self, measured: MeasuredListing, before: MeasuredListing | None = None, finds: Finds | None = None
+        self,
+        measured: MeasuredListing,
+        before: MeasuredListing | None = None,
+        finds: Finds | None = None,
+        weighed: Weighed | None = None,
     ) -> None:
         self.measured = measured
         self.finds = finds
         self.measures = measured.measures
-        self.bytes = measured.definition_bytes
-        self.most = max((each.definition_bytes for each in self.measures), default=0)
-        self.parts: Counter[str] = Counter()
-        self._named: dict[str, list[int]] = {}
-        for index, each in enumerate(self.measures):
-            self.parts.update(each.parts)
-            if each.name is not None:
-                self._named.setdefault(each.name, []).append(index)
-        self.change = compare(before, measured) if before is not None else None
+        same = weighed is not None and weighed.measures is measured.measures
+        self.weighed = weighed if weighed is not None and same else Weighed(measured)
+        self.bytes, self.most = self.weighed.bytes, self.weighed.most
+        self._named = self.weighed.named
+        self.change = self.weighed.change(before) if before is not None else None
         self.order = lru_cache(32)(self._order)
         self.listed = lru_cache(32)(self._listed)
         self.tokens = lru_cache(8)(self._tokens)
         self.treemap = lru_cache(16)(self._treemap)
         self.collisions = lru_cache(8)(self._collisions)
-        self.families = lru_cache(1)(self._families)
-        self._texts = lru_cache(1)(self._searched)
+
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """Bytes by part, of all items."""
+        return self.weighed.parts
 
     # --- finding
 
@@ -204,9 +202,6 @@ class Index:
         """How many items carry the name of this one."""
         name = self.measures[index].name
         return len(self._named[name]) if name is not None else 1
-
-    def _searched(self) -> list[str]:
-        return [f"{each.name or ''}\n{_description(each)}".casefold() for each in self.measures]
 
     # --- ordering
 
@@ -236,7 +231,7 @@ class Index:
             found = [index for index in found if finds.concerns(index, find)]
         if not words:
             return found
-        texts = self._texts()
+        texts = self.weighed.texts
         return [index for index in found if all(word in texts[index] for word in words)]
 
     def window(self, query: Query) -> tuple[list[Line], int]:
@@ -283,7 +278,9 @@ class Index:
 
     def shares(self) -> list[tuple[str, str, str]]:
         """The legend: (label, fill, share) of each part that is there."""
-        rows = [(label, fill, sum(self.parts[key] for key in keys)) for label, fill, keys in charts.PARTS]
+        rows = [
+            (label, fill, sum(self.parts.get(key, 0) for key in keys)) for label, fill, keys in charts.PARTS
+        ]
         return [
             (label, fill, f"{weight / self.bytes * 100:.1f}{chr(0xA0)}%")
             for label, fill, weight in rows
@@ -294,33 +291,24 @@ class Index:
         sent = [each.name for each in self.measures if each.name is not None and not each.broken]
         return providers.collisions(sent, provider)
 
-    def _families(self) -> dict[str, list[int]]:
-        """The positions of each family, the costliest family first."""
-        found: dict[str, list[int]] = {}
-        for index, each in enumerate(self.measures):
-            found.setdefault(names.family(each.name or ""), []).append(index)
-        weight = {
-            name: sum(self.measures[index].definition_bytes for index in of) for name, of in found.items()
-        }
-        return {name: found[name] for name in sorted(found, key=lambda name: -weight[name])}
-
     def _treemap(self, query: Query) -> Markup:
         """What families, tools and parts cost; `query` marks a tool and holds what a click keeps.
 
         Families beyond the first ones are cells of a last one: a click on them filters the table.
         """
-        chosen, families = self.find(query.tool), list(self.families().items())
-        link = query.href(tool=_HOLE)
-        families_max, cells_max = FEW if len(self.measures) <= MANY_TOOLS else MANY
-        most = families_max if len(families) <= families_max else families_max - 1
-        groups = [
-            charts.Family(plain(name), [self._cell(index, name, link, index == chosen) for index in of])
-            for name, of in families[:most]
-        ]
-        rest = [self._family_cell(name, of, query, chosen) for name, of in families[most:]]
+        chosen, link, folds = self.find(query.tool), query.href(tool=_HOLE), self.weighed.folds
+        groups = []
+        for fold in folds.families:
+            cells = [self._cell(index, fold.name, link, index == chosen) for index in fold.shown]
+            groups.append(
+                charts.Family(plain(fold.name), [*cells, fold.rest] if fold.rest else cells, fold.count)
+            )
+        rest = [self._family_cell(name, of, query, chosen) for name, of in folds.others]
         if rest:
-            groups.append(charts.Family("other families", rest))
-        return charts.treemap(groups, cells_max=cells_max)
+            groups.append(
+                charts.Family("other families", [*rest, folds.rest] if folds.rest else rest, folds.count)
+            )
+        return charts.treemap(groups)
 
     def _cell(self, index: int, family: str, link: str, on: bool) -> charts.Cell:
         each = self.measures[index]
@@ -332,12 +320,9 @@ class Index:
     def _family_cell(self, name: str, of: Sequence[int], query: Query, chosen: int | None) -> charts.Cell:
         if len(of) == 1:
             return self._cell(of[0], "", query.href(tool=_HOLE), chosen == of[0])
-        parts: Counter[str] = Counter()
-        for index in of:
-            parts.update(self.measures[index].parts)
-        return charts.Cell(
-            f"{plain(name)}, {len(of)} tools", parts.total(), parts, plain(name), query.href(q=name, tool="")
-        )
+        parts, said = summed([self.measures[index] for index in of]), f"{plain(name)}, {len(of)} tools"
+        href = query.href(q=name, tool="")
+        return charts.Cell(said, sum(parts.values()), parts, plain(name), href, single=False)
 
 
 def prose(parts: Mapping[str, int], total: int) -> float:
@@ -380,16 +365,6 @@ def refused_by_number(provider: str, count: int) -> str:
 def plain(text: str) -> str:
     """`text` with its hidden characters spelled out, for places where no mark-up may stand, such as SVG text."""
     return text if text.isprintable() else str(visible(text).striptags())
-
-
-def _description(measure: Measure) -> str:
-    if "description" not in measure.parts:
-        return ""
-    try:
-        found = jsontext.loads(measure.text).get("description")
-    except (ValueError, RecursionError):
-        return ""
-    return found if isinstance(found, str) else ""
 
 
 def _encodable(text: str) -> bool:

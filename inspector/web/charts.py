@@ -35,7 +35,10 @@ LETTER: Final = 6.4
 
 @dataclass(slots=True, frozen=True)
 class Cell:
-    """A tool in the treemap: its definition bytes and `parts` (bytes by key). href: where a click leads."""
+    """A tool in the treemap: its definition bytes and `parts` (bytes by key). href: where a click leads.
+
+    single: False when it stands for more than one tool.
+    """
 
     name: str
     bytes: int
@@ -43,14 +46,16 @@ class Cell:
     label: str = ""
     href: str = ""
     on: bool = False
+    single: bool = True
 
 
 @dataclass(slots=True, frozen=True)
 class Family:
-    """Tools that share a prefix, a tag or a server."""
+    """Tools that share a prefix, a tag or a server. count: how many there are, when a cell stands for several."""
 
     name: str
     cells: Sequence[Cell]
+    count: int = 0
 
     @property
     def bytes(self) -> int:
@@ -117,7 +122,8 @@ def treemap(families: Sequence[Family], *, families_max: int = 14, cells_max: in
     width = dict(WIDTHS)["mid"]
     boxes = squarify([family.bytes for family in kept], Box(0, 0, width + 6, HEIGHT + 4))
     parts = [_family(family, box, width, total, cells_max) for family, box in zip(kept, boxes, strict=True)]
-    first = max((cell for family in families for cell in family.cells), key=lambda cell: cell.bytes)
+    cells = [cell for family in families for cell in family.cells]
+    first = max([cell for cell in cells if cell.single] or cells, key=lambda cell: cell.bytes)
     says = (
         f"Treemap of {total:,} definition bytes: {kept[0].name} takes {kept[0].bytes / total:.0%},"
         f" the largest tool is {first.name} with {first.bytes:,} bytes."
@@ -140,7 +146,10 @@ def _family(family: Family, box: Box, width: float, total: int, most: int) -> st
     if len(cells) > most:
         rest = cells[most - 1 :]
         parts = {key: sum(cell.parts.get(key, 0) for cell in rest) for _, _, keys in PARTS for key in keys}
-        cells = [*cells[: most - 1], Cell(f"{len(rest)} more", sum(cell.bytes for cell in rest), parts)]
+        cells = [
+            *cells[: most - 1],
+            Cell(f"{len(rest)} more", sum(cell.bytes for cell in rest), parts, single=False),
+        ]
         cells.sort(key=lambda cell: -cell.bytes)
     inner = Box(box.x, box.y + LABEL, max(box.width - 6, 1), max(box.height - LABEL - 4, 1))
     boxes = squarify([cell.bytes for cell in cells], inner)
@@ -150,7 +159,7 @@ def _family(family: Family, box: Box, width: float, total: int, most: int) -> st
 
 
 def _family_label(family: Family, box: Box, width: float, total: int) -> str:
-    said = f" {len(family.cells)} · {family.bytes / total * 100:.0f}{chr(0xA0)}%"
+    said = f" {family.count or len(family.cells)} · {family.bytes / total * 100:.0f}{chr(0xA0)}%"
     texts = []
     for name, px in WIDTHS:
         room = (box.width - 8) / width * px / LETTER

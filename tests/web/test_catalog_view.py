@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC
 from typing import Any
 
@@ -16,6 +17,7 @@ from inspector.web.catalog_change import compare
 from inspector.web.catalog_detail import LAID_OUT, detail, wants_raw
 from inspector.web.catalog_facts import Freshness, list_freshness, moment, outcome, page_facts
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, token_label
+from inspector.web.catalog_weighed import description
 from inspector.web.render import time_of_day
 
 AT = 1_796_000_000_000_000
@@ -255,7 +257,8 @@ def test_a_fresh_list_counts_down_to_its_first_stale_page() -> None:
     found = verdict({"ttlMs": 300_000, "cacheScope": "public"}, {"ttlMs": 60_000, "cacheScope": "public"})
     assert (found.state, found.value, found.unit) == ("fresh", "1:00", "of 1:00 left")
     assert (found.until_ms, found.total_ms, found.left) == (AT // 1000 + 60_000, 60_000, 1.0)
-    assert (found.sent, found.icon, found.share) == ('ttlMs 300000 · cacheScope "public"', "globe", "anyone")
+    assert (found.sent, found.icon) == ('ttlMs 300000, 60000 · cacheScope "public"', "globe")
+    assert found.share == "anyone"
 
 
 def test_a_list_past_its_time_is_stale_since_then() -> None:
@@ -360,3 +363,45 @@ def test_hints_of_the_wrong_type_are_named() -> None:
     found = detail(index_of(tool("a", annotations={"readOnlyHint": "yes"})), Query(tool="a"), None)
     assert found is not None
     assert found.hints == (("readOnlyHint", '"yes"', "not a boolean"),)
+
+
+def test_a_thousand_families_become_one_cell_behind_the_first_and_none_is_lost() -> None:
+    index = index_of(*[tool(f"fam{n:04}_{m}", "x" * (n % 7)) for n in range(500) for m in range(2)])
+    folds = index.weighed.folds
+    drawn = sum(cell.bytes for cell in [folds.rest] if cell) + sum(
+        index.measures[at].definition_bytes
+        for of in [each.shown for each in folds.families] + [of for _, of in folds.others]
+        for at in of
+    )
+    assert drawn == index.bytes
+    assert len(folds.families) == 9 and folds.count == 491 and len(folds.others) == 15
+    assert "476 more: " in str(index.treemap(Query()))
+
+
+def test_a_family_folded_before_it_is_drawn_tells_how_many_it_has() -> None:
+    index = index_of(*[tool(f"git_{n:03}", "x" * n) for n in range(500)])
+    drawn = str(index.treemap(Query()))
+    assert drawn.count("<title>") == 16 and "485 more: " in drawn and "git<tspan> 500" in drawn
+    assert "the largest tool is git_499" in drawn
+
+
+def test_what_was_indexed_before_the_tokens_came_is_not_indexed_again() -> None:
+    first = index_of(tool("a", "x"), tool("b", "y"))
+    again = Index(replace(first.measured, tokens=None), weighed=first.weighed)
+    assert again.weighed is first.weighed
+    assert index_of(tool("a", "x")).weighed is not first.weighed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"name":"a","description":"one \\"two\\"","inputSchema":{}}', 'one "two"'),
+        ('{"inputSchema":{"description":"no"},"description":"yes","name":"a"}', "yes"),
+        ('{"name":"a","description":"no","x":1,"description":"last"}', "last"),
+        ('{"name":"a","description":7}', ""),
+    ],
+)
+def test_the_description_searched_is_the_one_that_counts(text: str, said: str) -> None:
+    page = '{"jsonrpc":"2.0","id":1,"result":{"tools":[' + text + "]}}"
+    measured = measure_listing("tools", [page.encode()], tokens=False, rendered=False)
+    assert description(measured.measures[0]) == said
