@@ -9,12 +9,13 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks import calls, code, lab, latency, listing, opening, recording, start, tracing
+from benchmarks import calls, code, lab, latency, listing, opening, recording, start, tracing, weighing
 from benchmarks.report import HEADS, Row, describe, machine, print_cells, print_rows
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "list-3mb": listing.list_3mb,
     "measuring": listing.measuring,
+    "catalog-memory": weighing.catalog_memory,
     "small-calls": calls.small_calls,
     "code-start": code.code_start,
     "code-calls": code.code_calls,

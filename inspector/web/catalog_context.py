@@ -74,11 +74,8 @@ class Indexes:
 
     def _entry(self, catalog: Catalog, off: frozenset[str]) -> Prepared:
         past = catalog.snapshot_id if catalog.past else None
-        key, measured, found = (
-            (catalog.server_key, catalog.snapshot.what, past or 0),
-            catalog.best,
-            catalog.found,
-        )
+        key = (catalog.server_key, catalog.snapshot.what, past or 0)
+        measured, found = catalog.best, catalog.found
         with self._lock:
             entry = self._kept.pop(key, None)
             if (
@@ -89,7 +86,7 @@ class Indexes:
             ):
                 before = catalog.previous.measured if catalog.previous else None
                 finds = None if found is None else Finds(found, off)
-                weighed = entry.index.weighed if entry is not None else None
+                weighed = entry.index.weighed if entry else None
                 entry = Prepared(Index(measured, before, finds, weighed), found, off)
             self._kept[key] = entry
             while len(self._kept) > KEPT:

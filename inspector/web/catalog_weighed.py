@@ -21,7 +21,7 @@ MANY: Final = (10, 16)
 """Families, and cells in each, that a treemap shows at most. A cell weighs 600 B, and nobody hits tiny ones."""
 MANY_TOOLS: Final = 400
 
-_STRING: Final = r'"(?:[^"\\]|\\.)*+"'
+_STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _DESCRIPTION: Final = re.compile(
     rf'\{{(?:"(?!description"){_STRING[1:]}:{_STRING},)*+("description":({_STRING}))'
 )
@@ -139,7 +139,7 @@ def description(measure: Measure) -> str:
     try:
         # Nearly always it stands before anything that is no string; of the same weight, so there is no second one.
         if near and len(jsontext.utf8(near[1])) == weight:
-            return str(jsontext.loads(near[2]))
+            return str(jsontext.loads(near[2])) if "\\" in near[2] else near[2][1:-1]
         found = jsontext.loads(measure.text).get("description")
     except (ValueError, RecursionError):
         return ""
