@@ -36,8 +36,8 @@ def refusal(spec: ServerSpec, status: int, header: str | None, tried: list[AuthS
         text = f"The token Loupe keeps was refused, and the refresh token too ({said}): rotated, revoked or expired."
         yield Step("token", False, text, "Sign in again.")
     yield from challenge(header)
-    issuer = yield from resource_metadata(spec.url or "", header)
-    yield from server_metadata(issuer or _origin(spec.url or ""), guessed=issuer is None)
+    issuer, scopes = yield from resource_metadata(spec.url or "", header)
+    yield from server_metadata(issuer or _origin(spec.url or ""), scopes, guessed=issuer is None)
 
 
 def challenge(header: str | None) -> Iterator[Step]:
@@ -61,8 +61,8 @@ def challenge(header: str | None) -> Iterator[Step]:
         yield Step("challenge", True, said)
 
 
-def resource_metadata(url: str, header: str | None) -> Generator[Step, None, str | None]:
-    """Each address tried for the resource's metadata; returns the issuer the first good document names, or None."""
+def resource_metadata(url: str, header: str | None) -> Generator[Step, None, tuple[str | None, list[str]]]:
+    """Each address tried for the resource's metadata; returns the issuer and scopes the first document names."""
     parts = urlsplit(url)
     path = parts.path.rstrip("/")
     for at in resource_urls(url, header):
@@ -88,18 +88,27 @@ def resource_metadata(url: str, header: str | None) -> Generator[Step, None, str
                 f"{at}: {status}, authorization server {found['authorization_servers'][0]}.",
             )
         servers = found.get("authorization_servers")
-        return servers[0] if isinstance(servers, list) and servers and isinstance(servers[0], str) else None
-    return None
+        named = servers[0] if isinstance(servers, list) and servers and isinstance(servers[0], str) else None
+        return named, _texts(found.get("scopes_supported"))
+    return None, []
 
 
-def server_metadata(issuer: str, *, guessed: bool) -> Iterator[Step]:
-    """Each address tried for the authorization server's metadata, and what the first document is worth."""
+def server_metadata(issuer: str, scopes: list[str], *, guessed: bool) -> Iterator[Step]:
+    """Each address tried for the authorization server's metadata, and what the first document is worth.
+
+    scopes: those the resource says a client may ask for.
+    """
     for at in server_urls(issuer):
         status, found, where = _document(at)
         if found is None:
             yield Step("server metadata", None, f"{at}: {status}.", _elsewhere(where))
             continue
         yield from _judged(at, found, issuer, guessed)
+        offered = _texts(found.get("scopes_supported"))
+        refused = [scope for scope in scopes if offered and scope not in offered]
+        if refused:
+            text = f"The server wants {', '.join(refused)}; the authorization server lists {', '.join(offered)} only."
+            yield Step("scopes", False, text, "It will refuse that scope: let both documents name the same.")
         return
     text = f"No metadata of an authorization server was found for {issuer}."
     yield Step("server metadata", False, text, "Clients cannot sign in: serve RFC 8414 metadata there.")
@@ -195,6 +204,10 @@ def _document(url: str) -> tuple[str, dict[str, Any] | None, str]:
 
 def _elsewhere(where: str) -> str:
     return f"It redirects to {where}; clients follow that within its origin at most." if where else ""
+
+
+def _texts(value: Any) -> list[str]:
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
 def _origin(url: str) -> str:

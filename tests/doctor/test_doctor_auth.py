@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wire"))
 from bench import BOUND
 from signing import control, person, protected
 
-GOOD = ("challenge", "resource metadata", "server metadata", "registration")
+GOOD = ("challenge", "resource metadata", "server metadata", "registration", "scopes")
 NAMED = {
     "plain": ("server metadata", True, "issuer"),
     "prm-root": ("resource metadata", None, "found at the root only"),
@@ -35,6 +35,7 @@ NAMED = {
     "wrong-resource": ("resource metadata", False, "neither this server's URL nor a parent"),
     "as-elsewhere": ("server metadata", None, "oauth-authorization-server: HTTP 307"),
     "no-registration": ("registration", None, "It registers no clients"),
+    "refuse-scope": ("scopes", False, "wants notes:read"),
 }
 
 

@@ -193,7 +193,8 @@ def routes(provider: Provider, knobs: set[str]) -> list[Any]:
             "issuer": "http://other.invalid" if "wrong-issuer" in knobs else base,
             "authorization_endpoint": f"{base}/authorize", "token_endpoint": f"{base}/token",
             "revocation_endpoint": f"{base}/revoke", "response_types_supported": ["code"],
-            "code_challenge_methods_supported": ["S256"], "scopes_supported": SCOPES,
+            "code_challenge_methods_supported": ["S256"],
+            "scopes_supported": ["files:read"] if "refuse-scope" in knobs else SCOPES,
             "token_endpoint_auth_methods_supported": ["client_secret_post", "client_secret_basic", "none"],
         }  # fmt: skip
         if "no-registration" not in knobs:
