@@ -29,9 +29,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=turn)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """One Chromium for all: a thread can hold one Playwright only."""
+    """A Chromium for a file's tests. Playwright keeps an asyncio loop running in this thread, and a thread can hold
+    one only: it has to be gone before a test of another file starts a loop of its own."""
     from browser_path import FLAGS, chromium
     from playwright.sync_api import sync_playwright
 

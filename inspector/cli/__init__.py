@@ -49,7 +49,7 @@ COMMANDS = {
     "code": (
         "inspector.cli.code",
         "code",
-        "Run a script in a sandbox; the tools of servers are its functions.",
+        "Run a script in a sandbox; the tools of the servers are its functions.",
     ),
     "trace": ("inspector.cli.trace", "trace", "Work on trace files (docs/trace-format.md)."),
     "tap": (

@@ -40,11 +40,14 @@ def test_the_command_line_signs_in_once_and_records_no_secret(tmp_path: Path) ->
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         ) as process:  # fmt: skip
             assert process.stdout is not None and process.stderr is not None
-            line = process.stderr.readline()
-            assert line.startswith("Sign in at http://127.0.0.1:")
-            answer = walk(line.removeprefix("Sign in at ").strip())
-            assert (answer.status_code, "Signed in" in answer.text) == (200, True)
-            out, _err = process.communicate(timeout=60)
+            try:
+                line = process.stderr.readline()
+                assert line.startswith("Sign in at http://127.0.0.1:")
+                answer = walk(line.removeprefix("Sign in at ").strip())
+                assert (answer.status_code, "Signed in" in answer.text) == (200, True)
+                out, _err = process.communicate(timeout=60)
+            finally:
+                process.kill()
         assert process.returncode == 0
         assert json.loads(out)["result"]["content"][0]["text"] == "buy milk"
         again = loupe(tmp_path, "call", url, "read_note", "--json")
