@@ -59,8 +59,10 @@ def _first_call_ms(registry: Registry, stubs: Stubs, runtime: MontyRuntime, type
 
 
 def code_calls() -> list[Row]:
-    """Two thousand calls each, 200 in a script, 10 interleaved blocks; both recorded into SQLite. What a start costs has a
-    row of its own: long scripts keep it from standing for the calls."""
+    """Two thousand calls each, 200 in a script, 10 interleaved blocks; both recorded into SQLite.
+
+    What a start costs has a row of its own: long scripts keep it from standing for the calls.
+    """
     console_gc()
     with scratch() as folder, ours(folder, flat_spec()) as we:
         [connection] = we.connections
