@@ -21,9 +21,9 @@ from inspector.discovery.registry import Registry, read_server, registry_of
 from inspector.wire.connection import Connection
 from inspector.wire.listing import walk
 
-BLOCK, BLOCKS = 200, 10
+LONG, SHORT = (200, 10), (50, 20)
+"""(calls in a script, interleaved blocks)."""
 STARTS = 40
-SCRIPT = f"for _ in range({BLOCK}):\n    flat__{TOOL}(invoiceId={ARGUMENTS['invoiceId']!r})\n"
 MOST_START_MS = 50.0
 
 
@@ -59,11 +59,17 @@ def _first_call_ms(registry: Registry, stubs: Stubs, runtime: MontyRuntime, type
 
 
 def code_calls() -> list[Row]:
-    """Two thousand calls each, 200 in a script, 10 interleaved blocks; both recorded into SQLite.
+    """Brokered calls beside plain ones, both recorded into SQLite.
 
-    What a start costs has a row of its own: long scripts keep it from standing for the calls.
+    What a start costs has a row and a bar of its own: long scripts keep it from standing for the calls. Short ones,
+    where it does, are measured too.
     """
+    return [_calls("code-calls", *LONG, bar=1.3), _calls("code-calls, short", *SHORT, bar=None)]
+
+
+def _calls(name: str, block: int, blocks: int, *, bar: float | None) -> Row:
     console_gc()
+    script = f"for _ in range({block}):\n    flat__{TOOL}(invoiceId={ARGUMENTS['invoiceId']!r})\n"
     with scratch() as folder, ours(folder, flat_spec()) as we:
         [connection] = we.connections
         registry, stubs = _listed(connection)
@@ -73,18 +79,18 @@ def code_calls() -> list[Row]:
         send = sender({"flat": connection}.get)
 
         def plain() -> None:
-            for _ in range(BLOCK):
+            for _ in range(block):
                 connection.ask("tools/call", CALL)
 
         def brokered() -> None:
-            result = Run("bench", SCRIPT, registry, stubs, runtime, rules, send).play()
-            assert result.error is None and len(result.calls) == BLOCK, result.error
+            result = Run("bench", script, registry, stubs, runtime, rules, send).play()
+            assert result.error is None and len(result.calls) == block, result.error
 
-        times = interleaved(BLOCKS, {"ours": Side(brokered, we.commit), "plain": Side(plain, we.commit)})
+        times = interleaved(blocks, {"ours": Side(brokered, we.commit), "plain": Side(plain, we.commit)})
         runtime.close()
     against = "the same calls asked plainly from another thread, recorded alike"
-    note = f"a script of {BLOCK} calls, its start and type check included"
-    return [compared("code-calls", times["ours"], times["plain"], against, bar=1.3, per=BLOCK, note=note)]
+    note = f"a script of {block} calls, its start and type check included"
+    return compared(name, times["ours"], times["plain"], against, bar=bar, per=block, note=note)
 
 
 def _listed(connection: Connection) -> tuple[Registry, Stubs]:

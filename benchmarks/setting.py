@@ -19,6 +19,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import ClientSession, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from inspector.console.tidy import THRESHOLDS
 from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec
 from inspector.trace.recorder import Recorder
 from inspector.wire.children import Children
@@ -190,4 +191,4 @@ def ask(server: subprocess.Popen[bytes], method: str, params: dict[str, object])
 
 def console_gc() -> None:
     """The console's own setting, for both sides: json.loads of 3.2 MB takes twice as long with Python's."""
-    gc.set_threshold(200_000, 50, 1000)
+    gc.set_threshold(*THRESHOLDS)

@@ -11,6 +11,7 @@ from anyio.from_thread import start_blocking_portal
 
 from inspector import __version__
 from inspector.console.signing import sign_in_here
+from inspector.console.tidy import THRESHOLDS
 from inspector.errors import LoupeError
 from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
@@ -35,7 +36,7 @@ def direct(
     wants a token, show a person this address and wait; else AuthNeeded is raised.
     """
     tokens = TokenStore(paths.tokens)
-    gc.set_threshold(200_000, 50, 1000)
+    gc.set_threshold(*THRESHOLDS)
     journal = Journal()
     with ExitStack() as stack:
         if record is not None:

@@ -10,16 +10,16 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from inspector.console.exporting import Format, Work, format_of, searched, written
+from inspector.console.jobs import settled
 from inspector.console.worker import Worker
-from inspector.errors import Cancelled, FileError, LoupeError, UsageError
+from inspector.errors import UsageError
 from inspector.trace.redact import Preview, Rules
 from inspector.trace.redact.rules import OPTIONAL, WHAT
 from inspector.trace.session_file import Range
@@ -41,19 +41,7 @@ class Task:
 
     def result(self, wait_s: float) -> Any:
         """What came out; None while it runs. Raises LoupeError: why nothing can."""
-        try:
-            return self.future.result(wait_s)
-        except NotYet:
-            return None
-        except LoupeError:
-            raise
-        except CancelledError:
-            raise Cancelled("It was cancelled.", "Start it again when it suits.") from None
-        except Exception as problem:
-            raise FileError(
-                f"It broke off ({type(problem).__name__}).",
-                "Try a smaller range, or without your own patterns.",
-            ) from problem
+        return settled(self.future, wait_s, "It", "Try a smaller range, or without your own patterns.")
 
     @property
     def seen(self) -> int | None:

@@ -54,6 +54,20 @@ class Progress:
             waits.cancel()
 
 
+def settled(future: Future[T], wait_s: float, what: str, remedy: str) -> T | None:
+    """What came out of a worker; None while it runs. Raises LoupeError: it was cancelled, or `what` broke off."""
+    try:
+        return future.result(wait_s)
+    except NotYet:
+        return None
+    except LoupeError:
+        raise
+    except CancelledError:
+        raise Cancelled(f"{what} was cancelled.", "Start it again when it suits.") from None
+    except Exception as problem:
+        raise FileError(f"{what} broke off ({type(problem).__name__}).", remedy) from problem
+
+
 @dataclass(slots=True)
 class Job(Generic[T]):
     """Something under way or done."""
@@ -63,16 +77,7 @@ class Job(Generic[T]):
 
     def result(self, wait_s: float) -> T | None:
         """What came out; None while it runs. Raises LoupeError: why nothing can."""
-        try:
-            return self.future.result(wait_s)
-        except NotYet:
-            return None
-        except LoupeError:
-            raise
-        except Exception as problem:
-            raise FileError(
-                f"The lab broke off ({type(problem).__name__}: {problem}).", "Try a smaller catalog."
-            ) from problem
+        return settled(self.future, wait_s, "The lab", "Try a smaller catalog.")
 
 
 class Jobs:

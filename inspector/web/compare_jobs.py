@@ -8,13 +8,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NotYet
 from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
+from inspector.console.jobs import settled
 from inspector.console.worker import Worker
-from inspector.errors import FileError, LoupeError, TimedOut, UsageError
+from inspector.errors import TimedOut, UsageError
 from inspector.web.compare_work import Compared, Given, Part, compared, parts
 
 LARGEST: Final = 64 << 20
@@ -49,18 +50,7 @@ class Job(Generic[T]):
 
     def result(self, wait_s: float) -> T | None:
         """What came out; None while it runs. Raises LoupeError: why nothing can."""
-        try:
-            return self.future.result(wait_s)
-        except NotYet:
-            return None
-        except LoupeError:
-            raise
-        except CancelledError:
-            raise UsageError("The comparison was cancelled.", "Compare again when it suits.") from None
-        except Exception as problem:
-            raise FileError(
-                f"The comparison broke off ({type(problem).__name__}).", "Compare again, or a smaller pair."
-            ) from problem
+        return settled(self.future, wait_s, "The comparison", "Compare again, or a smaller pair.")
 
 
 class Comparisons:

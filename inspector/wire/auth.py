@@ -91,6 +91,7 @@ class Authorizer:
         self.refused: tuple[int, str | None] | None = None
         self.version: str | None = None
         self._provider: OAuthClientProvider | None = None
+        self._kept_nothing: bool | None = None
         self._kept: Kept
         self._base_hider = link.hider
         self._secrets: set[str] = set()
@@ -98,8 +99,11 @@ class Authorizer:
 
     async def header(self) -> dict[str, str]:
         """The Authorization header of the next request, after a renewal where one is due; {} without a token."""
-        if self._provider is None and not await self._keeps_something():
-            return {}
+        if self._provider is None:
+            if self._kept_nothing is None:  # looked up once: a refusal looks again
+                self._kept_nothing = not await self._keeps_something()
+            if self._kept_nothing:
+                return {}
         async with self._turn:
             provider = await self._ready()
             context = provider.context

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from bench import BOUND, Bench, call, http, text_of
+from bench import BOUND, Bench, call, demo_http, http, text_of
 from signing import control, person, protected
 
 from inspector.errors import AuthNeeded, LoupeError
@@ -211,3 +211,19 @@ def test_each_thing_that_goes_wrong_at_the_authorization_server_is_named(
         assert caught.value.remedy
         assert tokens.get(url).get("tokens") is None
     assert leaked(bench, url) == []
+
+
+def test_a_server_that_wants_no_token_costs_one_look_into_the_store(bench: Bench, tmp_path: Path) -> None:
+    looked: list[str] = []
+
+    class Watched(TokenStore):
+        def get(self, url: str) -> dict[str, object]:
+            looked.append(url)
+            return super().get(url)
+
+    with demo_http("flat") as url:
+        connection = make(bench, http(url), Watched(tmp_path / "tokens.json"))
+        connection.open()
+        for _ in range(3):
+            connection.ask("tools/list")
+        assert looked == [url]
