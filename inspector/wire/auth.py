@@ -13,7 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl
 
 import anyio
 import httpx2
@@ -319,13 +319,6 @@ def masked(body: bytes) -> bytes:
     return json.dumps(_hidden(value), ensure_ascii=False).encode() if secret_values(value) else body
 
 
-def masked_url(url: str) -> str:
-    """An authorization address without what only this one sign-in may know."""
-    parts = urlsplit(url)
-    query = [(name, HIDDEN if name in MASKED_FIELDS else value) for name, value in parse_qsl(parts.query)]
-    return urlunsplit(parts._replace(query=urlencode(query, safe="[]/:"))) if query else url
-
-
 def _hidden(value: Any) -> Any:
     if isinstance(value, dict):
         return {
@@ -399,4 +392,4 @@ def _step(
     return AuthStep(what, said, True if fine else bad, url, status, found.seq)
 
 
-__all__ = ["AuthStep", "Authorizer", "TimedOut", "Visit", "masked", "masked_url"]
+__all__ = ["AuthStep", "Authorizer", "TimedOut", "Visit", "masked"]
