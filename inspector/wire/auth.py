@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 import anyio
 import httpx2
 
-from inspector.errors import AuthNeeded, LoupeError, TimedOut
+from inspector.errors import AuthNeeded, LoupeError
 from inspector.settings.spec import OAuth, ServerSpec
 from inspector.settings.tokens import SECRETS, TokenStore, secret_values
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange
@@ -392,4 +392,4 @@ def _step(
     return AuthStep(what, said, True if fine else bad, url, status, found.seq)
 
 
-__all__ = ["AuthStep", "Authorizer", "TimedOut", "Visit", "masked"]
+__all__ = ["AuthStep", "Authorizer", "Visit", "masked"]
