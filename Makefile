@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 
-.PHONY: run test check format bench soak otlp audit stand-in-clients clean
+.PHONY: run test check format bench soak otlp audit stand-in-clients conformance release-check clean
 
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
@@ -54,6 +54,7 @@ soak: $(TESTABLE)
 stand-in-clients: $(TESTABLE)
 	tests/inspector_cli.sh
 	$(BIN)/pytest -q tests/replay/test_stand_in_clients.py
+
 conformance: $(TESTABLE)
 	tests/conformance.sh
 
@@ -63,3 +64,7 @@ audit: $(TESTABLE)
 	.venvs/audit/bin/pip install --quiet pip-audit
 	$(BIN)/pip freeze --exclude-editable >.venvs/audit/installed.txt
 	.venvs/audit/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r .venvs/audit/installed.txt
+
+# Needs the network: sdist and wheel as released, in a fresh environment, through uvx and through pipx.
+release-check: $(VENV)/bin/pip
+	tests/release_check.sh

@@ -72,7 +72,7 @@ def serve(
     log_to(log_file)
     with Console(paths, otlp=streaming) as console:
         server = WebServer(create_app(console, guard, log_file=log_file), listening)
-        write_console(paths, f"http://{host}:{actual}/", actual, guard.admin_secret)
+        write_console(paths, f"http://{reached_at(host)}:{actual}/", actual, guard.admin_secret)
         try:
             keys = add_all(console, specs)
             announce(guard.login_url(), as_json=options["as_json"], browser=not no_open)
@@ -121,6 +121,12 @@ def listen_somewhere(listen: Any, host: str, port: int | None) -> Any:
         return listen(host, DEFAULT_PORT)
     except UsageError:
         return listen(host, 0)
+
+
+def reached_at(host: str) -> str:
+    """Where a program of this machine reaches what listens on `host`: every address is also a loopback one."""
+    every = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    return f"[{every}]" if ":" in every else every
 
 
 def add_all(console: Console, specs: list[ServerSpec]) -> list[str]:
