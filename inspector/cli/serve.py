@@ -42,9 +42,14 @@ DEFAULT_PORT = 6280
     "--allow-origin", multiple=True, metavar="ORIGIN", help="Where people open a non-loopback console."
 )
 @click.option(
-    "--otlp", metavar="ENDPOINT", help="Stream what is recorded to this OpenTelemetry collector (OTLP/HTTP)."
+    "--otlp",
+    metavar="ENDPOINT",
+    help="Stream everything recorded to this OpenTelemetry collector (OTLP/HTTP).",
 )
 @click.option("--otlp-contents", is_flag=True, help="With --otlp: arguments and results of tool calls too.")
+@click.option(
+    "--otlp-spans-only", is_flag=True, help="With --otlp: no log records, for a collector that takes none."
+)
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @target_options
 def serve(
@@ -55,6 +60,7 @@ def serve(
     no_open: bool,
     otlp: str | None,
     otlp_contents: bool,
+    otlp_spans_only: bool,
     **options: Any,
 ) -> None:
     """Start the console (the default command)."""
@@ -63,7 +69,8 @@ def serve(
     from inspector.web.guard import Guard
 
     specs = targets(words, options)
-    streaming = streaming_to(otlp, contents=otlp_contents, redact=not options["no_redact"])
+    redact = not options["no_redact"]
+    streaming = streaming_to(otlp, contents=otlp_contents, spans_only=otlp_spans_only, redact=redact)
     paths = Paths.locate(options["data_dir"]).ensure()
     listening = listen_somewhere(listen, host, port)
     actual = listening.getsockname()[1]
@@ -83,14 +90,15 @@ def serve(
             remove_console(paths, actual)
 
 
-def streaming_to(endpoint: str | None, *, contents: bool, redact: bool) -> Otlp | None:
-    """What --otlp and --otlp-contents ask for; UsageError when that cannot be."""
+def streaming_to(endpoint: str | None, *, contents: bool, spans_only: bool, redact: bool) -> Otlp | None:
+    """What --otlp and its companions ask for; UsageError when that cannot be."""
     from inspector.console.streaming import otlp_to
 
     if endpoint is not None:
-        return otlp_to(endpoint, redact=redact, contents=contents)
-    if contents:
-        raise UsageError("--otlp-contents belongs to --otlp", "Give --otlp ENDPOINT too")
+        return otlp_to(endpoint, redact=redact, contents=contents, logs=not spans_only)
+    if contents or spans_only:
+        given = "--otlp-contents" if contents else "--otlp-spans-only"
+        raise UsageError(f"{given} belongs to --otlp", "Give --otlp ENDPOINT too")
     return None
 
 

@@ -68,7 +68,7 @@ def har(file: Path, out: Path | None, **options: Any) -> None:
 @click.option("--contents", is_flag=True, help="With arguments and results of tool calls.")
 @export_options
 def otlp(file: Path, out: Path | None, contents: bool, **options: Any) -> None:
-    """Write the requests of a trace as OpenTelemetry spans (OTLP JSON)."""
+    """Write a trace as OpenTelemetry spans and log records (OTLP JSON)."""
     from inspector import __version__
     from inspector.trace.otlp import otlp as make
 

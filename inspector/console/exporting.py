@@ -52,7 +52,7 @@ FORMATS: Final[tuple[Format, ...]] = (
     Format("html", "Web page", ".html", "text/html", "one page to read, for somebody without Loupe", html),
     Format("har", "HAR 1.2", ".har", "application/json", "HTTP only, for network panels", har),
     Format(
-        "otlp", "OTLP JSON", ".otlp.json", "application/json", "spans for a collector, without contents", otlp
+        "otlp", "OTLP JSON", ".otlp.json", "application/json", "spans and log records, without contents", otlp
     ),
     Format(
         "otlp-contents",

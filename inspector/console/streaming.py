@@ -14,18 +14,19 @@ from inspector.wire.events import Journal
 
 @dataclass(frozen=True, slots=True)
 class Otlp:
-    """Where everything recorded is streamed to. headers: sent with it, secrets of the collector's."""
+    """Where everything recorded is streamed to. logs: what is no span, too. headers: secrets of the collector's."""
 
     endpoint: str
     redact: bool = True
     contents: bool = False
+    logs: bool = True
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-def otlp_to(text: str, *, redact: bool, contents: bool) -> Otlp:
+def otlp_to(text: str, *, redact: bool, contents: bool, logs: bool = True) -> Otlp:
     """What the command line asks for; the collector's credentials come from OTEL_EXPORTER_OTLP_HEADERS. UsageError."""
     headers = headers_of(os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", ""))
-    return Otlp(endpoint_of(text), redact, contents, headers)
+    return Otlp(endpoint_of(text), redact, contents, logs, headers)
 
 
 def exporter(asked: Otlp, journal: Journal, secrets: Callable[[], Iterable[str]]) -> Exporter:
@@ -38,6 +39,7 @@ def exporter(asked: Otlp, journal: Journal, secrets: Callable[[], Iterable[str]]
         secrets=secrets,
         contents=asked.contents,
         headers=asked.headers,
+        logs=asked.logs,
     )
     journal.sinks = [*journal.sinks, found.sink]
     return found

@@ -1,7 +1,7 @@
-"""Streams what a journal records to an OTLP collector, as it happens. Threads `otlp-spans` and `otlp-send`.
+"""Streams what a journal records to an OTLP collector, as it happens: spans, and log records of all else.
 
-Recording never waits for it: `sink` appends to a bounded queue, one thread makes spans of the events and hides their
-secrets, another posts them. What does not fit, or is not taken, is dropped and counted.
+Recording never waits for it: `sink` appends to a bounded queue, thread `otlp-spans` makes spans and records of the
+events and hides their secrets, one thread an address posts them (`otlp_send`).
 """
 
 from __future__ import annotations
@@ -11,40 +11,39 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
-import httpx2
-
 from inspector.errors import UsageError
 from inspector.trace.file import event_fields
+from inspector.trace.otlp_records import Record, Telling
+from inspector.trace.otlp_send import Road
 from inspector.trace.redact import Redactor
-from inspector.trace.spans import Span, Spans
+from inspector.trace.spans import Span
 from inspector.wire.events import Event
 
 EVENTS_BYTES: Final = 32 << 20
 EVENT_COST: Final = 500
-SPANS_MOST: Final = 10_000
-TOGETHER: Final = 512
-GATHER_S: Final = 1.0
-ANSWER_S: Final = 10.0
-TRIES: Final = 6
-LONGEST_WAIT_S: Final = 30.0
+MOST: Final = 10_000
+"""Of spans that wait, and of log records."""
 SEARCHED: Final = 256 * 1024
 """Nothing of a longer answer is on a span, so its bytes are not looked through."""
-RETRYABLE: Final = frozenset((429, 502, 503, 504))
+TRACES, LOGS = "/v1/traces", "/v1/logs"
+NO_LOGS: Final = "; a collector that takes no log records is served with --otlp-spans-only"
 
 
 @dataclass(frozen=True, slots=True)
 class Streaming:
-    """How streaming goes. sent, dropped: spans. unseen: events that no span could be made of, for want of room.
+    """How streaming goes. sent: spans. records: log records sent. waiting, dropped: of both.
 
-    error: what went wrong last, until something is sent again.
+    unseen: events that nothing could be made of, for want of room. error: what went wrong last.
     """
 
     endpoint: str
     sent: int
+    records: int
     waiting: int
     dropped: int
     unseen: int
@@ -65,7 +64,14 @@ def endpoint_of(text: str) -> str:
     except ImportError:
         remedy = "Install it: pip install 'mcp-loupe[otel]'"
         raise UsageError("--otlp needs the extra [otel], which is not installed", remedy) from None
-    return text if parts.path.strip("/") else f"{text.rstrip('/')}/v1/traces"
+    path = parts.path.rstrip("/")
+    return parts._replace(path=path if path.endswith(TRACES) else f"{path}{TRACES}").geturl()
+
+
+def logs_endpoint(endpoint: str) -> str:
+    """The URL log records are posted to, beside the one of spans."""
+    parts = urlsplit(endpoint)
+    return parts._replace(path=parts.path.removesuffix(TRACES) + LOGS).geturl()
 
 
 def headers_of(text: str) -> dict[str, str]:
@@ -78,6 +84,7 @@ class Exporter:
     """Attach `sink` to a journal; `close` at the end. key: what tells this recording from others (see Spans).
 
     redactor: None only when the person asked for that. secrets: asked, when a connection begins, for what it must hide.
+    logs: send log records too; without them only requests and notifications are streamed.
     """
 
     def __init__(
@@ -90,28 +97,22 @@ class Exporter:
         secrets: Callable[[], Iterable[str]] = tuple,
         contents: bool = False,
         headers: dict[str, str] | None = None,
+        logs: bool = True,
     ) -> None:
         self.endpoint = endpoint
-        self._version = version
         self._redactor = redactor
         self._secrets = secrets
         self._contents = contents
-        self._headers = {**(headers or {}), "Content-Type": "application/x-protobuf"}
-        self._spans = Spans(key, contents)
+        self._telling = Telling(key, contents)
         self._events: deque[Event] = deque()
         self._queued = self._taken = 0
-        self._ready: deque[tuple[Span, str]] = deque()
-        self._sent = self._dropped = self._unseen = 0
+        self._unseen = 0
         self._error = ""
-        self._sending = 0
-        self._event_came, self._span_came = threading.Event(), threading.Event()
-        self._closing, self._giving_up = threading.Event(), threading.Event()
-        self._threads = [
-            threading.Thread(target=self._make, name="otlp-spans", daemon=True),
-            threading.Thread(target=self._send_all, name="otlp-send", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._came, self._closing = threading.Event(), threading.Event()
+        sent_with = {**(headers or {}), "Content-Type": "application/x-protobuf"}
+        self._spans, self._records = _roads(endpoint, sent_with, version, logs=logs)
+        self._thread = threading.Thread(target=self._make, name="otlp-spans", daemon=True)
+        self._thread.start()
 
     def sink(self, event: Event) -> None:
         """Take an event; called under the journal's lock, returns at once."""
@@ -120,29 +121,42 @@ class Exporter:
             return
         self._queued += EVENT_COST + len(event.raw or b"")
         self._events.append(event)
-        if not self._event_came.is_set():
-            self._event_came.set()
+        if not self._came.is_set():
+            self._came.set()
 
     def health(self) -> Streaming:
-        waiting = len(self._ready) + self._sending
-        return Streaming(self.endpoint, self._sent, waiting, self._dropped, self._unseen, self._error)
+        spans, logs = self._spans, self._records
+        errors = (self._error, spans.error, logs.error if logs else "")
+        return Streaming(
+            self.endpoint,
+            spans.sent,
+            logs.sent if logs else 0,
+            spans.waiting + (logs.waiting if logs else 0),
+            spans.dropped + (logs.dropped if logs else 0),
+            self._unseen,
+            next((error for error in errors if error), ""),
+        )
 
     def close(self, timeout: float = 3.0) -> None:
         """Send what there is, for at most so long."""
+        roads: list[Road[Any]] = [self._spans, *([self._records] if self._records else [])]
         self._closing.set()
-        self._event_came.set()
+        self._came.set()
+        for road in roads:
+            road.closing()
         until = time.monotonic() + timeout
-        for thread in self._threads:
-            self._span_came.set()
-            thread.join(max(0.0, until - time.monotonic()))
-        self._giving_up.set()
+        self._thread.join(max(0.0, until - time.monotonic()))
+        for road in roads:
+            road.end()
+        for road in roads:
+            road.join(max(0.0, until - time.monotonic()))
 
     # --- otlp-spans
 
     def _make(self) -> None:
         while not self._closing.is_set() or self._events:
-            self._event_came.wait()
-            self._event_came.clear()
+            self._came.wait()
+            self._came.clear()
             while self._events:
                 event = self._events.popleft()
                 self._taken += EVENT_COST + len(event.raw or b"")
@@ -151,71 +165,46 @@ class Exporter:
                 except Exception as problem:  # noqa: BLE001 - one odd event must not end the streaming
                     self._unseen += 1
                     self._error = f"An event could not be exported: {type(problem).__name__}"
-        for span in self._spans.rest():
+        for span in self._telling.rest():
             self._offer(span)
-        self._span_came.set()
 
     def _take(self, event: Event) -> None:
         if self._redactor is not None and event.t == "connection":
             self._redactor.know(self._secrets())
-        if event.kind == "result" and not self._contents and len(event.raw or b"") > SEARCHED:
+        size = len(event.raw or b"")
+        if event.kind == "result" and not self._contents and size > SEARCHED:
             event = replace(event, raw=b"{}")
         fields: dict[str, Any] = event_fields(event)
+        if event.t == "rpc":
+            fields["bytes"] = size
         if self._redactor is not None:
             fields = self._redactor.apply(fields)
-        for span in self._spans.take(fields):
+        spans, record = self._telling.take(fields)
+        for span in spans:
             self._offer(span)
+        if record is not None and self._records is not None:
+            weight = EVENT_COST + len(record.body) + sum(len(str(one)) for one in record.attributes.values())
+            self._records.offer(record, self._telling.spans.label(record.c), weight)
 
     def _offer(self, span: Span) -> None:
-        if len(self._ready) >= SPANS_MOST:
-            self._dropped += 1
-            return
-        self._ready.append((span, self._spans.label(span.c)))
-        if not self._span_came.is_set():
-            self._span_came.set()
-
-    # --- otlp-send
-
-    def _send_all(self) -> None:
-        with httpx2.Client(timeout=ANSWER_S, headers=self._headers) as client:
-            while not self._giving_up.is_set():
-                self._span_came.wait()
-                self._closing.wait(GATHER_S)
-                self._span_came.clear()
-                while self._ready and not self._giving_up.is_set():
-                    self._send(
-                        client, [self._ready.popleft() for _ in range(min(TOGETHER, len(self._ready)))]
-                    )
-                if self._closing.is_set() and not self._threads[0].is_alive() and not self._ready:
-                    return
-
-    def _send(self, client: httpx2.Client, batch: list[tuple[Span, str]]) -> None:
-        """Post one batch, again while that may help; then it is sent, or dropped."""
-        from inspector.trace.otlp_proto import rejected, request
-
-        self._sending = len(batch)
-        body, refused = request(batch, self._version), len(batch)
-        for attempt in range(TRIES):
-            wait = min(2.0**attempt, LONGEST_WAIT_S)
-            try:
-                answer = client.post(self.endpoint, content=body)
-            except httpx2.HTTPError as problem:
-                self._error = f"{self.endpoint} cannot be reached: {problem}"
-            else:
-                if answer.is_success:
-                    refused, said = rejected(answer.content)
-                    self._error = f"The collector refused {refused} spans: {said}" if refused else ""
-                    break
-                self._error = f"{self.endpoint} answered HTTP {answer.status_code}"
-                if answer.status_code not in RETRYABLE:
-                    break
-                wait = _asked_to_wait(answer.headers.get("retry-after", ""), wait)
-            if attempt == TRIES - 1 or self._closing.wait(wait):
-                break
-        self._sent += len(batch) - refused
-        self._dropped += refused
-        self._sending = 0
+        weight = EVENT_COST + sum(len(str(one)) for one in span.attributes.values())
+        self._spans.offer(span, self._telling.spans.label(span.c), weight)
 
 
-def _asked_to_wait(retry_after: str, usual: float) -> float:
-    return min(float(retry_after), LONGEST_WAIT_S) if retry_after.isdecimal() else usual
+def _roads(
+    endpoint: str, headers: dict[str, str], version: str, *, logs: bool
+) -> tuple[Road[Span], Road[Record] | None]:
+    """The ways spans and, when asked for, log records go."""
+    from inspector.trace import otlp_proto as proto
+
+    spans = Road[Span](
+        endpoint, "spans", headers, partial(proto.spans_request, version=version), proto.spans_rejected,
+        thread="otlp-send", most=MOST, most_bytes=EVENTS_BYTES,
+    )  # fmt: skip
+    if not logs:
+        return spans, None
+    records = Road[Record](
+        logs_endpoint(endpoint), "log records", headers, partial(proto.records_request, version=version),
+        proto.records_rejected, thread="otlp-send-logs", hint=NO_LOGS, most=MOST, most_bytes=EVENTS_BYTES,
+    )  # fmt: skip
+    return spans, records

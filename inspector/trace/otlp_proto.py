@@ -1,31 +1,34 @@
-"""Spans as OTLP protobuf, and what a collector answered. Any thread. Needs the extra `[otel]`."""
+"""Spans and log records as OTLP protobuf, and what a collector answered. Any thread. Needs the extra `[otel]`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
 
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
-from opentelemetry.proto.common.v1.common_pb2 import KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from inspector.trace.otlp import ERROR, SCOPE
+from inspector.trace.otlp_records import Record, Value
 from inspector.trace.spans import Span
 
 
-def request(spans: Sequence[tuple[Span, str]], version: str) -> bytes:
+def spans_request(spans: Sequence[tuple[Span, str]], version: str) -> bytes:
     """One ExportTraceServiceRequest of spans, each with the name of its connection."""
     message = ExportTraceServiceRequest()
     resource = message.resource_spans.add()
-    _put(resource.resource.attributes.add(), "service.name", "mcp-loupe")
-    _put(resource.resource.attributes.add(), "service.version", version or "unknown")
+    _made_by(resource.resource, version)
     for label, group in groupby(spans, key=lambda pair: pair[1]):
         block = resource.scope_spans.add()
-        block.scope.name, block.scope.version = SCOPE, version or "unknown"
-        if label:
-            _put(block.scope.attributes.add(), "loupe.connection", label)
+        _scope(block.scope, label, version)
         for span, _ in group:
             found = block.spans.add(
                 trace_id=span.trace_id,
@@ -44,7 +47,30 @@ def request(spans: Sequence[tuple[Span, str]], version: str) -> bytes:
     return bytes(message.SerializeToString())
 
 
-def rejected(answer: bytes) -> tuple[int, str]:
+def records_request(records: Sequence[tuple[Record, str]], version: str) -> bytes:
+    """One ExportLogsServiceRequest of log records, each with the name of its connection."""
+    message = ExportLogsServiceRequest()
+    resource = message.resource_logs.add()
+    _made_by(resource.resource, version)
+    for label, group in groupby(records, key=lambda pair: pair[1]):
+        block = resource.scope_logs.add()
+        _scope(block.scope, label, version)
+        for record, _ in group:
+            found = block.log_records.add(
+                time_unix_nano=record.at_ns,
+                observed_time_unix_nano=record.at_ns,
+                severity_number=record.severity,
+                event_name=record.name,
+                trace_id=record.trace_id,
+                span_id=record.span_id,
+            )
+            found.body.string_value = record.body
+            for name, value in record.attributes.items():
+                _put(found.attributes.add(), name, value)
+    return bytes(message.SerializeToString())
+
+
+def spans_rejected(answer: bytes) -> tuple[int, str]:
     """How many spans the collector did not take, and what it said of it."""
     found = ExportTraceServiceResponse()
     try:
@@ -54,9 +80,41 @@ def rejected(answer: bytes) -> tuple[int, str]:
     return int(found.partial_success.rejected_spans), str(found.partial_success.error_message)
 
 
-def _put(target: KeyValue, name: str, value: str | int) -> None:
+def records_rejected(answer: bytes) -> tuple[int, str]:
+    """How many log records the collector did not take, and what it said of it."""
+    found = ExportLogsServiceResponse()
+    try:
+        found.ParseFromString(answer)
+    except Exception:  # noqa: BLE001 - as above
+        return 0, ""
+    return int(found.partial_success.rejected_log_records), str(found.partial_success.error_message)
+
+
+def _made_by(resource: Resource, version: str) -> None:
+    _put(resource.attributes.add(), "service.name", "mcp-loupe")
+    _put(resource.attributes.add(), "service.version", version or "unknown")
+
+
+def _scope(scope: InstrumentationScope, label: str, version: str) -> None:
+    scope.name, scope.version = SCOPE, version or "unknown"
+    if label:
+        _put(scope.attributes.add(), "loupe.connection", label)
+
+
+def _put(target: KeyValue, name: str, value: Value) -> None:
     target.key = name
+    _set(target.value, value)
+
+
+def _set(target: AnyValue, value: Value) -> None:
     if isinstance(value, str):
-        target.value.string_value = value
+        target.string_value = value
+    elif isinstance(value, bool):
+        target.bool_value = value
+    elif isinstance(value, int):
+        target.int_value = value
+    elif isinstance(value, float):
+        target.double_value = value
     else:
-        target.value.int_value = value
+        for one in value:
+            _set(target.array_value.values.add(), one)

@@ -106,6 +106,11 @@ class Spans:
             yield _utf8(_failed(span, UNANSWERED, "no answer was recorded", self._last_ns))
         self._open = {}
 
+    def ids(self, seq: Any) -> tuple[bytes, bytes] | None:
+        """(trace id, span id) of the request with this seq, while it waits for its answer."""
+        span = self._open.get(seq) if isinstance(seq, int) else None
+        return (span.trace_id, span.span_id) if span is not None else None
+
     def label(self, c: int) -> str:
         """What the connection is called."""
         return self._known(c).label
@@ -154,7 +159,7 @@ class Spans:
         method = text(event.get("method"))[:SHORT]
         attributes: dict[str, str | int] = {"mcp.method.name": method}
         if "id" in event:
-            attributes["jsonrpc.request.id"] = _id(event["id"])
+            attributes["jsonrpc.request.id"] = id_of(event["id"])
         target = self._about(method, params, attributes)
         meta = _object(params.get("_meta"))
         if version := text(meta.get(eras.META_VERSION))[:SHORT] or known.version:
@@ -198,7 +203,7 @@ class Spans:
             span.attributes.setdefault("mcp.session.id", known.session)
         if event.get("kind") == "error":
             error = _object(_parsed(event).get("error"))
-            code = _id(error.get("code"))
+            code = id_of(error.get("code"))
             span.attributes["rpc.response.status_code"] = code
             return _failed(span, code, text(error.get("message")), span.end_ns)
         method = span.attributes["mcp.method.name"]
@@ -226,13 +231,14 @@ def _utf8(span: Span) -> Span:
     texts = [span.name, span.message, *(one for one in span.attributes.values() if isinstance(one, str))]
     if all(map(str.isascii, texts)):
         return span
-    span.name, span.message = _escaped(span.name), _escaped(span.message)
+    span.name, span.message = escaped(span.name), escaped(span.message)
     for name, value in span.attributes.items():
-        span.attributes[name] = _escaped(value) if isinstance(value, str) else value
+        span.attributes[name] = escaped(value) if isinstance(value, str) else value
     return span
 
 
-def _escaped(value: str) -> str:
+def escaped(value: str) -> str:
+    """A lone surrogate, legal in JSON, as its escape; else the same."""
     return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -250,16 +256,19 @@ def _object(value: Any) -> Fields:
     return value if isinstance(value, dict) else {}
 
 
-def _id(value: Any) -> str:
+def id_of(value: Any) -> str:
+    """An id or a code as text."""
     found = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return found[:SHORT]
 
 
 def _content(value: Any) -> str:
-    found = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return (
-        found if len(found) <= CONTENT else f"{found[:CONTENT]}… and {len(found) - CONTENT} more characters"
-    )
+    return clipped(json.dumps(value, ensure_ascii=False, separators=(",", ":")), CONTENT)
+
+
+def clipped(found: str, most: int) -> str:
+    """At most so many characters, and how many more there were."""
+    return found if len(found) <= most else f"{found[:most]}… and {len(found) - most:,} more characters"
 
 
 def at_ns(event: Fields) -> int:

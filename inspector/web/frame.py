@@ -283,10 +283,12 @@ def streaming_facts() -> list[Fact]:
         return []
     health = exporter.health()
     lost = health.dropped + health.unseen
-    more = [f"{health.sent:,} sent"] if lost else []
+    spans = f"{health.sent:,} spans"
+    logs = [f"{health.records:,} log records"] if health.records else []
+    more = [f"{spans} sent", *logs] if lost else logs
     more += [f"{health.waiting:,} waiting"] if health.waiting else []
     more += [health.error] if health.error else []
-    text = f"OTLP {lost:,} dropped" if lost else f"OTLP {health.sent:,} spans"
+    text = f"OTLP {lost:,} dropped" if lost else f"OTLP {spans}"
     return [Fact(text, dim=" · ".join(more), sev="warn" if lost or health.error else "ok")]
 
 

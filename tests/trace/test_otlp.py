@@ -1,4 +1,5 @@
-"""OTLP JSON: it is what protobuf takes, with the names of the conventions and none besides, and without secrets."""
+"""OTLP JSON: it is what protobuf takes, spans with the names of the conventions and none besides, log records of all
+else, and without secrets."""
 
 from __future__ import annotations
 
@@ -10,9 +11,11 @@ from typing import Any
 import pytest
 from exported import connection, planted_in_exchanges, rpc, source, write
 from google.protobuf import json_format
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from planted import forms
 
+from inspector.trace.file_reader import read_trace
 from inspector.trace.otlp import otlp
 from inspector.wire.events import C2S, LOCAL, S2C, Event
 
@@ -26,25 +29,44 @@ ON_REQUEST = {"gen_ai.tool.call.arguments", "gen_ai.tool.call.result"}
 PARENT = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
-def message(document: dict[str, Any]) -> ExportTraceServiceRequest:
+def message(document: dict[str, Any]) -> tuple[ExportTraceServiceRequest, ExportLogsServiceRequest]:
     """The document as protobuf has it. Ids are hexadecimal in OTLP's JSON, base64 in protobuf's own."""
-    for block in document["resourceSpans"][0]["scopeSpans"]:
-        for span in block["spans"]:
-            for name in ("traceId", "spanId", "parentSpanId"):
-                if name in span:
-                    span[name] = base64.b64encode(bytes.fromhex(span[name])).decode()
-    return json_format.ParseDict(document, ExportTraceServiceRequest())
+    assert list(document) == ["resourceSpans", "resourceLogs"]
+    spans = [span for block in document["resourceSpans"][0]["scopeSpans"] for span in block["spans"]]
+    records = [one for block in document["resourceLogs"][0]["scopeLogs"] for one in block["logRecords"]]
+    for told in spans + records:
+        for name in ("traceId", "spanId", "parentSpanId"):
+            if name in told:
+                told[name] = base64.b64encode(bytes.fromhex(told[name])).decode()
+    return (
+        json_format.ParseDict({"resourceSpans": document["resourceSpans"]}, ExportTraceServiceRequest()),
+        json_format.ParseDict({"resourceLogs": document["resourceLogs"]}, ExportLogsServiceRequest()),
+    )
 
 
-def spans(path: Path, *, redact: bool = True, **how: Any) -> list[Any]:
-    found = message(json.loads(b"".join(otlp(source(path, redact=redact), version="1", **how))))
-    (resource,) = found.resource_spans
-    assert resource.resource.attributes[0].key == "service.name"
-    return [span for block in resource.scope_spans for span in block.spans]
+def told(path: Path, *, redact: bool = True, **how: Any) -> tuple[list[Any], list[Any]]:
+    """The spans and the log records of a trace."""
+    traces, logs = message(json.loads(b"".join(otlp(source(path, redact=redact), version="1", **how))))
+    (spans,), (records,) = traces.resource_spans, logs.resource_logs
+    assert spans.resource.attributes[0].key == records.resource.attributes[0].key == "service.name"
+    return (
+        [span for block in spans.scope_spans for span in block.spans],
+        [record for block in records.scope_logs for record in block.log_records],
+    )
 
 
-def attributes(span: Any) -> dict[str, str | int]:
-    return {one.key: one.value.string_value or one.value.int_value for one in span.attributes}
+def spans(path: Path, **how: Any) -> list[Any]:
+    return told(path, **how)[0]
+
+
+def attributes(one: Any) -> dict[str, Any]:
+    return {each.key: plain(each.value) for each in one.attributes}
+
+
+def plain(value: Any) -> Any:
+    if value.WhichOneof("value") == "array_value":
+        return [plain(one) for one in value.array_value.values]
+    return getattr(value, value.WhichOneof("value"))
 
 
 def ask(id: int, method: str, params: Any = None, dir: str = C2S, **body: Any) -> Event:
@@ -176,6 +198,72 @@ def test_hostile_fields_make_spans_that_protobuf_takes(tmp_path: Path) -> None:
     assert found[0].parent_span_id == b""
 
 
+def everything() -> list[Event]:
+    """One of each kind of event that is no part of a span, around one call."""
+    page = {"phase": "end", "pair": 2, "bytes": 9, "aborted": None}
+    head = {
+        "phase": "response",
+        "pair": 2,
+        "status": 502,
+        "reason": "Bad",
+        "headers": [["Via", "a"], ["via", "b"]],
+    }
+    return [
+        connection(era="modern"),
+        Event("http", 1, C2S, {"phase": "request", "method": "POST", "url": "https://h/mcp", "bytes": 5}),
+        ask(10, "tools/call", {"name": "t"}, http=2),
+        Event("http", 1, S2C, head),
+        Event("stderr", 1, S2C, {}, b"Traceback \xe2\x80\xa6"),
+        Event("noise", 1, S2C, {"why": "not JSON"}, b"\xff\x00"),
+        Event("proc", 1, LOCAL, {"what": "exited", "pid": 7, "code": 3, "argv": ["a", "b"]}),
+        Event("error", 1, LOCAL, {"origin": "peer", "class": "rpc", "code": -32602, "message": "no", "pair": 3}),
+        rpc(99, {"id": 99, "result": {"content": "asked by nobody"}}, "result", None, S2C),
+        Event("catalog", 1, LOCAL, {"what": "tools", "count": 2, "pages": [{"bytes": 3}]}),
+        Event("cache", 1, LOCAL, {"key": "tools/list {}", "verdict": "miss", "why": "new"}),
+        Event("lab", 1, LOCAL, {"run": "r", "asked": {"password": "x"}}),
+        Event("http", 1, S2C, page, b"<h1>oops"),
+        answer(10, content=[]),
+        Event("something new", 1, LOCAL, {"fraction": 0.5, "yes": True, "huge": 2**70}),
+    ]  # fmt: skip
+
+
+def test_whatever_is_no_part_of_a_span_is_a_log_record(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", everything())
+    (call,), records = told(path)
+    named = [(record.event_name.removeprefix("loupe."), record.body.string_value) for record in records]
+    assert named == [
+        ("connection", "h"), ("http", "POST https://h/mcp"), ("http", "502 Bad"), ("stderr", "Traceback …"),
+        ("noise", "/wA="), ("proc", "exited"), ("error", "no"), ("rpc", "result"), ("catalog", "tools"),
+        ("cache", "new"), ("lab", ""), ("http", "<h1>oops"), ("something new", ""),
+    ]  # fmt: skip
+    assert [record.severity_number for record in records] == [9, 9, 9, 0, 13, 9, 17, 13, 9, 9, 9, 9, 9]
+    assert all(record.time_unix_nano > 0 for record in records)
+    belonging = {record.event_name + record.body.string_value for record in records if record.span_id}
+    assert belonging == {"loupe.http502 Bad", "loupe.errorno", "loupe.http<h1>oops"}
+    assert {(one.trace_id, one.span_id) for one in records if one.span_id} == {(call.trace_id, call.span_id)}
+    found = [attributes(record) for record in records]
+    assert found[1] | {} == {
+        "http.request.method": "POST", "url.full": "https://h/mcp", "http.request.body.size": 5,
+        "loupe.phase": "request", "loupe.seq": 2, "loupe.dir": "c2s",
+    }  # fmt: skip
+    assert found[2]["http.response.status_code"] == 502
+    assert found[2]["http.response.header.via"] == ["a", "b"]
+    assert (found[3]["log.iostream"], found[4]["log.iostream"]) == ("stderr", "stdout")
+    assert (found[4]["loupe.enc"], found[4]["loupe.why"]) == ("base64", "not JSON")
+    assert (found[5]["process.pid"], found[5]["process.exit.code"]) == (7, 3)
+    assert found[5]["process.command_args"] == ["a", "b"]
+    assert (found[6]["error.type"], found[6]["rpc.response.status_code"]) == ("rpc", "-32602")
+    assert found[8]["loupe.pages"] == '[{"bytes":3}]'
+    assert "loupe.asked" not in found[10]
+    assert (found[12]["loupe.fraction"], found[12]["loupe.yes"], found[12]["loupe.huge"]) == (
+        0.5,
+        True,
+        str(2**70),
+    )
+    with_contents = told(path, contents=True)[1]
+    assert "asked by nobody" in with_contents[7].body.string_value
+
+
 def test_no_planted_secret_survives_in_otlp(tmp_path: Path) -> None:
     path, secrets, known = planted_in_exchanges(tmp_path / "a.jsonl")
     content = b"".join(otlp(source(path, known), contents=True)).decode()
@@ -188,11 +276,15 @@ def test_no_planted_secret_survives_in_otlp(tmp_path: Path) -> None:
         (kind, name) for kind, secret in secrets for name, form in forms(secret).items() if form in texts
     ] == []
     as_it_is = b"".join(otlp(source(path, redact=False), contents=True)).decode()
-    assert sum(secret in as_it_is for _, secret in secrets) > 20
+    assert sum(secret in as_it_is for _, secret in secrets) >= 60
 
 
 @pytest.mark.parametrize("name", ["git-modern.mcptrace.jsonl", "teradata-hints.mcptrace.jsonl.gz"])
 def test_recordings_of_real_servers_export(name: str) -> None:
-    found = spans(Path(__file__).resolve().parents[2] / "traces" / name)
+    path = Path(__file__).resolve().parents[2] / "traces" / name
+    found, records = told(path)
+    with read_trace(path) as trace:
+        others = [event["t"] for event in trace if event["t"] != "rpc"]
+    assert [record.event_name for record in records] == [f"loupe.{t}" for t in others]
     assert {"server/discover", "tools/list"} <= {span.name for span in found}
     assert {attributes(span)["network.transport"] for span in found} == {"pipe"}

@@ -1,4 +1,5 @@
-"""Streaming to a collector: what comes is protobuf with the same spans, nothing is lost unseen, nobody waits for it."""
+"""Streaming to a collector: what comes is protobuf with the same spans and log records as a file, nothing is lost
+unseen, nobody waits for it."""
 
 from __future__ import annotations
 
@@ -18,16 +19,20 @@ from urllib.parse import urlsplit
 
 import pytest
 from exported import connection, rpc
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 
 from inspector.errors import UsageError
-from inspector.trace import otlp_live
-from inspector.trace.otlp_live import Exporter, endpoint_of, headers_of
+from inspector.trace import otlp_live, otlp_send
+from inspector.trace.otlp_live import Exporter, endpoint_of, headers_of, logs_endpoint
 from inspector.trace.redact import Redactor, Rules
-from inspector.wire.events import S2C, Event, Journal
+from inspector.wire.events import LOCAL, S2C, Event, Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 BOUND = 40.0
@@ -36,12 +41,19 @@ KNOWN = "hunter2-x"
 
 @dataclass
 class Collector:
-    """Takes what comes to /v1/traces; `answers` are statuses for the first requests, then it takes all."""
+    """Takes what comes to /v1/traces and /v1/logs; `answers` are statuses for the first requests with spans, then it
+    takes all. logs_status: of every answer to log records."""
 
     answers: list[int] = field(default_factory=list)
     rejects: int = 0
+    logs_status: int = 200
     requests: list[tuple[dict[str, str], ExportTraceServiceRequest]] = field(default_factory=list)
+    logs: list[ExportLogsServiceRequest] = field(default_factory=list)
     url: str = ""
+
+    def records(self) -> list[Any]:
+        found = [block for message in self.logs for one in message.resource_logs for block in one.scope_logs]
+        return [record for block in found for record in block.log_records]
 
     def spans(self) -> list[Any]:
         found = [
@@ -60,6 +72,11 @@ def collector() -> Iterator[Collector]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path == "/v1/logs":
+                if kept.logs_status == 200:
+                    kept.logs.append(ExportLogsServiceRequest.FromString(body))
+                self.give(kept.logs_status, ExportLogsServiceResponse().SerializeToString())
+                return
             status = kept.answers.pop(0) if kept.answers else 200
             answer = ExportTraceServiceResponse()
             if status == 200 and self.path == "/v1/traces":
@@ -70,7 +87,9 @@ def collector() -> Iterator[Collector]:
                     )
                 )
                 answer.partial_success.rejected_spans = kept.rejects
-            content = answer.SerializeToString()
+            self.give(status, answer.SerializeToString())
+
+        def give(self, status: int, content: bytes) -> None:
             self.send_response(status)
             self.send_header("Retry-After", "0")
             self.send_header("Content-Length", str(len(content)))
@@ -131,6 +150,50 @@ def test_spans_come_while_the_recording_goes_on_and_the_rest_at_its_end(collecto
     assert message.resource_spans[0].scope_spans[0].scope.attributes[0].value.string_value == "h"
     health = exporter.health()
     assert (health.sent, health.waiting, health.dropped, health.unseen, health.error) == (2, 0, 0, 0, "")
+    assert [record.event_name for record in collector.records()] == ["loupe.connection"]
+    assert health.records == 1
+
+
+def test_what_is_no_span_comes_as_log_records_without_what_was_passed(collector: Collector) -> None:
+    journal = Journal()
+    exporter = exporting(collector.url, journal)
+    journal.emit(connection())
+    journal.emit(Event("stderr", 1, S2C, {}, f"starting with {KNOWN}".encode()))
+    journal.emit(Event("proc", 1, LOCAL, {"what": "exited", "code": 3}))
+    large = rpc(5, {"id": 5, "result": {"content": "x" * 300_000}}, "result", None, S2C)
+    journal.emit(large)
+    exporter.close(BOUND)
+    told = [(record.event_name, record.body.string_value) for record in collector.records()]
+    assert told == [
+        ("loupe.connection", "h"),
+        ("loupe.stderr", "starting with [redacted:R9:1]"),
+        ("loupe.proc", "exited"),
+        ("loupe.rpc", "result"),
+    ]
+    sizes = {one.key: one.value.int_value for one in collector.records()[3].attributes}
+    assert sizes["loupe.bytes"] == len(large.raw or b"")
+    assert (exporter.health().sent, exporter.health().records, exporter.health().error) == (0, 4, "")
+
+
+def test_a_collector_without_logs_gets_its_spans_and_the_sentence_says_what_to_do(
+    collector: Collector,
+) -> None:
+    collector.logs_status = 404
+    journal = Journal()
+    exporter = exporting(collector.url, journal)
+    journal.emit(connection())
+    call(journal, 1)
+    exporter.close(BOUND)
+    health = exporter.health()
+    assert (health.sent, health.records, health.dropped) == (1, 0, 1)
+    assert "/v1/logs answered HTTP 404" in health.error
+    assert "--otlp-spans-only" in health.error
+    journal = Journal()
+    exporter = exporting(collector.url, journal, logs=False)
+    journal.emit(connection())
+    call(journal, 1)
+    exporter.close(BOUND)
+    assert (exporter.health().sent, exporter.health().dropped, exporter.health().error) == (1, 0, "")
 
 
 def test_a_collector_that_is_busy_is_asked_again_and_what_it_refuses_is_counted(collector: Collector) -> None:
@@ -151,7 +214,7 @@ def test_a_collector_that_is_busy_is_asked_again_and_what_it_refuses_is_counted(
 
 
 def test_a_dead_collector_slows_nobody_and_drops_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp_live, "SPANS_MOST", 100)
+    monkeypatch.setattr(otlp_live, "MOST", 100)
     monkeypatch.setattr(otlp_live, "EVENTS_BYTES", 400_000)
     recorded: list[Event] = []
     journal = Journal(recorded.append)
@@ -162,7 +225,7 @@ def test_a_dead_collector_slows_nobody_and_drops_are_counted(monkeypatch: pytest
     until(lambda: exporter.health().error != "" and not exporter._events)
     health = exporter.health()
     assert "127.0.0.1:9/v1/traces cannot be reached" in health.error
-    assert health.waiting <= 100 + otlp_live.TOGETHER
+    assert health.waiting <= 100 + otlp_send.TOGETHER
     exporter.close(BOUND)
     health = exporter.health()
     assert (health.sent, health.waiting) == (0, 0)
@@ -184,9 +247,12 @@ def test_without_the_extra_the_sentence_says_what_to_install(monkeypatch: pytest
     assert told.value.remedy == "Install it: pip install 'mcp-loupe[otel]'"
 
 
-def test_the_path_of_traces_is_added_only_to_a_bare_address() -> None:
+def test_an_address_is_the_collectors_own_or_that_of_its_traces() -> None:
     assert endpoint_of("http://h:4318") == endpoint_of("http://h:4318/") == "http://h:4318/v1/traces"
-    assert endpoint_of("https://h/otlp/v1/traces") == "https://h/otlp/v1/traces"
+    assert (
+        endpoint_of("https://h/otlp/v1/traces") == endpoint_of("https://h/otlp") == "https://h/otlp/v1/traces"
+    )
+    assert logs_endpoint("https://h/otlp/v1/traces?key=1") == "https://h/otlp/v1/logs?key=1"
 
 
 def test_serve_streams_what_its_servers_say_and_the_status_line_counts(
@@ -205,7 +271,9 @@ def test_serve_streams_what_its_servers_say_and_the_status_line_counts(
     assert process.stdout is not None
     try:
         json.loads(process.stdout.readline())
-        until(lambda: any(span.name == "tools/list" for span in collector.spans()))
+        until(
+            lambda: any(span.name == "tools/list" for span in collector.spans()) and collector.records() != []
+        )
         (console,) = living_consoles(Paths.locate(tmp_path / "loupe"))
         link = urlsplit(ask_for_link(console.url, console.admin_secret))
         client = http.client.HTTPConnection(link.netloc, timeout=BOUND)
@@ -220,9 +288,13 @@ def test_serve_streams_what_its_servers_say_and_the_status_line_counts(
         process.terminate()
         process.wait(BOUND)
         process.stdout.close()
-    assert "OTLP " in page and " spans" in page
+    assert "OTLP " in page and " spans" in page and " log records" in page
     names = [span.name for span in collector.spans()]
     assert names.index("initialize") < names.index("tools/list")
-    everything = b"".join(message.SerializeToString() for _, message in collector.requests)
+    names = [record.event_name for record in collector.records()]
+    assert {"loupe.connection", "loupe.proc", "loupe.stderr", "loupe.cache"} <= set(names)
+    everything = b"".join(
+        message.SerializeToString() for message in [*(one for _, one in collector.requests), *collector.logs]
+    )
     assert KNOWN.encode() not in everything
     assert b"[redacted:R9:" in everything

@@ -1,4 +1,4 @@
-"""A handshake server of twenty lines that starts at once; its tools/list fails, and the error quotes MY_TOKEN."""
+"""A handshake server of twenty lines that starts at once; its tools/list fails, and the error and stderr quote MY_TOKEN."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+print(f"starting with {os.environ.get('MY_TOKEN')}", file=sys.stderr, flush=True)
 for line in sys.stdin:
     asked = json.loads(line)
     if "id" not in asked:
