@@ -1,4 +1,4 @@
-"""A handshake server of twenty lines that starts at once; its tools/list fails, and the error and stderr quote MY_TOKEN."""
+"""A handshake server of twenty lines that starts at once; its tools/list fails; the error and stderr quote MY_TOKEN."""
 
 from __future__ import annotations
 
