@@ -9,7 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks import calls, code, lab, latency, listing, opening, recording, start, tracing, weighing
+from benchmarks import calls, code, lab, large, latency, listing, opening, recording, start, tracing, weighing
 from benchmarks.report import HEADS, Row, describe, machine, print_cells, print_rows
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
@@ -26,6 +26,7 @@ BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "trace-file": tracing.trace_file,
     "lab": lab.lab,
     "opening": opening.opening,
+    "large-results": large.large_results,
     "p95-while-listing": latency.p95_while_listing,
 }
 

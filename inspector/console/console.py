@@ -17,6 +17,7 @@ from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.checking import Checker
 from inspector.console.counting import Counting
+from inspector.console.documents import Documents
 from inspector.console.exports import Exports
 from inspector.console.hosting import Hosting
 from inspector.console.rawframes import RawFrames
@@ -129,6 +130,7 @@ class Console:
             self.asking = Asking(self.portal, Answers(self.paths.config / "answers.json"))
             self._open_recordings(stack)
             self.subscriptions = Subscriptions()
+            self.documents = Documents()
             self.raw_frames = RawFrames(self._scratch)
             stack.callback(self.raw_frames.close)
             self.saved_frames = SavedFrames(self.paths.config / "frames.json")

@@ -31,6 +31,7 @@ from inspector.errors import (
 )
 from inspector.web.apps import blueprint as apps
 from inspector.web.calls import blueprint as calls
+from inspector.web.calls_part import blueprint as parts
 from inspector.web.catalog import blueprint as catalog
 from inspector.web.catalog_exact import blueprint as catalog_exact
 from inspector.web.client import blueprint as client
@@ -67,6 +68,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     findings,
     calls,
     apps,
+    parts,
     client,
     listen_,
     raw,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from inspector.catalog.jsontree import Document
 from inspector.console import outcome as outcomes
 from inspector.console.calls import MOST_RUNS, Call
 from inspector.console.console import Server
 from inspector.console.invoking import TOOLS
 from inspector.console.outcome import Outcome
-from inspector.errors import Cancelled
+from inspector.errors import Cancelled, UsageError
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
 from inspector.web.apps import runnable
@@ -22,8 +24,9 @@ from inspector.web.causes import http_causes, tool_error_causes
 from inspector.web.frame import console, event_link, store
 from inspector.web.headlines import Headline, headline
 from inspector.web.listing import text_of
+from inspector.web.parts import with_parts
 from inspector.web.questions import QuestionView, Turn, turns_of, turns_of_task, view_of
-from inspector.web.results import Contents, Text, contents_of, error_object, shown
+from inspector.web.results import Contents, Text, contents_of, error_object, octets_of, shown
 from inspector.wire.events import C2S
 
 FLUSH_S: Final = 0.5
@@ -31,6 +34,8 @@ LATE_S: Final = 60.0
 """How long the page of a call that was given up looks for an answer that still comes."""
 LINES: Final = 100
 RAW_CHARS: Final = 40_000
+LARGE: Final = 1_000_000
+"""Bytes of an answer from which on it is not taken apart anew for each page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,11 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
     facts = _facts(call, outcome)
     series = series_of(call.timings(), ended) if call.runs > 1 else None
     raw = raw_answer(call, outcome) if outcome is not None else None
-    text = raw.decode("utf-8", "backslashreplace") if raw is not None else None
+    document = (
+        document_of(call, outcome) if raw is not None and outcome is not None and len(raw) > LARGE else None
+    )
+    text = raw.decode("utf-8", "backslashreplace") if raw is not None and document is None else None
+    text = document.text if document is not None else text
     given_up = outcome is not None and outcome.what in (outcomes.CANCELLED, outcomes.TIMEOUT)
     late = _late(call, facts) if given_up else None
     failed = outcome is not None and outcome.what == outcomes.PROTOCOL_ERROR
@@ -99,9 +108,7 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         running=running,
         outcome=outcome,
         head=headline(outcome, call.what) if outcome is not None else None,
-        contents=contents_of(
-            raw, of_tool=call.what == TOOLS and (not call.states or outcome.of_task), of_task=outcome.of_task
-        )
+        contents=_contents(call, outcome, raw, document)
         if outcome is not None and outcome.result is not None
         else None,
         error=shown(error) if error is not None else None,
@@ -127,6 +134,42 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         ),
         app=runnable(outcome) is not None,
     )
+
+
+def _contents(call: Call, outcome: Outcome, raw: bytes | None, document: Document | None) -> Contents:
+    of_tool = call.what == TOOLS and (not call.states or outcome.of_task)
+    found = contents_of(raw, of_tool=of_tool, of_task=outcome.of_task, document=document)
+    return with_parts(found, partial(opened, call))
+
+
+def document_of(call: Call, outcome: Outcome) -> Document | None:
+    """The last answer's text, as far as it is JSON that can be opened; remembered. None when it is none."""
+    try:
+        found = opened(call, "answer")
+        found.find(("result",))
+    except (UsageError, ValueError, RecursionError):
+        return None
+    return found
+
+
+def opened(call: Call, name: str) -> Document:
+    """The document `name` (web.places) of a call's last answer. Raises UsageError when there is none."""
+    outcome = last_outcome(call)
+    if outcome is None:
+        raise UsageError("This call has no answer yet", "Wait for it")
+    return console().documents.get(
+        (call.id, len(call.outcomes), name), partial(_text_of, call, outcome, name)
+    )
+
+
+def _text_of(call: Call, outcome: Outcome, name: str) -> str:
+    number = name.removeprefix("item-")
+    octets = raw_answer(call, outcome) if name == "answer" else None
+    if number != name and number.isdecimal() and len(number) < 6:
+        octets = octets_of(outcome, int(number))
+    if octets is None:
+        raise UsageError("This answer has no such part", "Open the answer and choose a part")
+    return octets.decode("utf-8", "backslashreplace")
 
 
 def _late(call: Call, facts: Facts) -> Row | None:

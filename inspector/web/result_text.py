@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from inspector.catalog import jsontext
+from inspector.catalog.jsontree import Document
 
 
 def _integer(digits: str) -> int | float:
@@ -16,6 +17,9 @@ def _integer(digits: str) -> int | float:
 
 DECODER: Final = json.JSONDecoder(parse_int=_integer)
 
+
+LONG_CHARS: Final = 250_000
+"""A longer text is not laid out as JSON: laying out costs 2 s a megabyte."""
 
 _QUICK: Final = json.JSONDecoder()
 """Much faster over many integers, and refuses one that is past Python's digit limit."""
@@ -43,6 +47,14 @@ def members_of_result(raw: bytes | None) -> list[tuple[str, str]]:
         else:
             reader.value()
     return found
+
+
+def members_in(document: Document) -> list[tuple[str, str]]:
+    """The same out of a large answer, long members as received instead of compact: they are opened bit by bit."""
+    children = document.children(document.find(("result",)))
+    spans = zip(children.keys or (), children.starts, children.ends, strict=True)
+    texts = [(key, document.text[start:end]) for key, start, end in spans]
+    return [(key, text if len(text) > LONG_CHARS else jsontext.compact(text)) for key, text in texts]
 
 
 def members_of(text: str) -> list[tuple[str, str]]:

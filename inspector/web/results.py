@@ -10,17 +10,27 @@ import binascii
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from inspector.catalog import jsontext
+from inspector.catalog.jsontree import Document, Path
 from inspector.console.outcome import Outcome
-from inspector.web.result_text import DECODER, elements_of, members_of, members_of_result
+from inspector.web.places import place
+from inspector.web.result_text import (
+    DECODER,
+    LONG_CHARS,
+    elements_of,
+    members_in,
+    members_of,
+    members_of_result,
+)
+
+if TYPE_CHECKING:
+    from inspector.web.parts import Part
 
 MOST_ITEMS: Final = 50
 TEXT_CHARS: Final = 40_000
 """How much of one text is on the page; the rest is in the download."""
-JSON_CHARS: Final = 250_000
-"""A longer text is not laid out as JSON: laying out costs 2 s a megabyte."""
 IMAGE_BYTES: Final = 200_000
 """A larger image is offered as a download, so that the page stays small."""
 IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
@@ -41,12 +51,17 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text as shown. json: laid out as JSON; left_out: characters beyond the end of `text`."""
+    """A text as shown. json: laid out as JSON; left_out: characters beyond the end of `text`.
+
+    place: where it stands (web.parts), empty when it cannot be opened bit by bit; part: its root, opened.
+    """
 
     text: str
     json: bool = False
     table: Table | None = None
     left_out: int = 0
+    place: str = ""
+    part: Part | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,40 +98,50 @@ class Contents:
     problem: str = ""
 
 
-def contents_of(raw: bytes | None, *, of_tool: bool = True, of_task: bool = False) -> Contents:
+def contents_of(
+    raw: bytes | None, *, of_tool: bool = True, of_task: bool = False, document: Document | None = None
+) -> Contents:
     """The content items, structuredContent and the rest of a result, from the answer exactly as received.
 
-    of_tool: the result must have content, unless it asks for input. of_task: it is what a task brought.
+    of_tool: the result must have content, unless it asks for input. of_task: it is what a task brought. document: the
+    answer's text, when it is large and where its nodes stand is known already.
     """
     try:
-        members = dict(members_of_result(raw))
+        members = dict(members_of_result(raw) if document is None else members_in(document))
         if of_task:
             inner = members_of(members.pop("result", "{}"))
             members = {f"{name} of the task": text for name, text in members.items()} | dict(inner)
     except (ValueError, RecursionError) as problem:
         why = "is nested too deeply to read" if isinstance(problem, RecursionError) else "is no JSON object"
         return Contents(problem=f"The answer {why}; its raw bytes are below.")
-    structured = members.pop("structuredContent", None)
+    at: Path = ("result", "result") if of_task else ("result",)
+    text = members.pop("structuredContent", None)
+    structured = None if text is None else shown(text, place("answer", (*at, "structuredContent")))
     content = members.pop("content", None)
     listed = next((name for name in WRAPPED if content is None and name in members), "")
     if listed:
         return _listed(listed, members.pop(listed), members)
-    rest = tuple([(name, shown(text)) for name, text in members.items() if name != "isError"])
+    rest = tuple(
+        [(name, shown(value, _placed(at, name))) for name, value in members.items() if name != "isError"]
+    )
     if content is None:
         asks = members.get("resultType") == '"input_required"'
         missing = "" if asks or not of_tool else "The result has no content."
-        return Contents((), _shown(structured), rest, problem=missing)
+        return Contents((), structured, rest, problem=missing)
     if not content.startswith("["):
-        return Contents(
-            (), _shown(structured), (("content", shown(content)), *rest), 0, "content is not an array."
-        )
-    items, more = _items(content, structured)
-    return Contents(items, _shown(structured), rest, more)
+        return Contents((), structured, (("content", shown(content)), *rest), 0, "content is not an array.")
+    items, more = _items(content, text)
+    return Contents(items, structured, rest, more)
+
+
+def _placed(at: Path, name: str) -> str:
+    """The place of a member of the result; none of what only a task's standing has."""
+    return "" if name.endswith(" of the task") else place("answer", (*at, name))
 
 
 def _listed(name: str, text: str, members: dict[str, str]) -> Contents:
     """The `contents` of a resource or the `messages` of a prompt, each as the content item it holds."""
-    rest = tuple([(key, shown(value)) for key, value in members.items()])
+    rest = tuple([(key, shown(value, _placed(("result",), key))) for key, value in members.items()])
     if not text.startswith("["):
         return Contents(rest=((name, shown(text)), *rest), problem=f"{name} is not an array.")
     found = list(elements_of(text))
@@ -151,15 +176,11 @@ def _members(raw: bytes | None) -> list[tuple[str, str]]:
     return members_of((raw or b"").decode("utf-8", "backslashreplace"))
 
 
-def _shown(text: str | None) -> Text | None:
-    return None if text is None else shown(text)
-
-
-def shown(text: str) -> Text:
-    """A text of any length as the page shows it."""
-    if len(text) <= JSON_CHARS and is_json(text):
-        return Text(text, json=True, table=table_of(text))
-    return Text(text[:TEXT_CHARS], left_out=max(0, len(text) - TEXT_CHARS))
+def shown(text: str, at: str = "") -> Text:
+    """A text of any length as the page shows it. at: where it stands in the answer."""
+    if len(text) <= LONG_CHARS and is_json(text):
+        return Text(text, json=True, table=table_of(text), place=at)
+    return Text(text[:TEXT_CHARS], left_out=max(0, len(text) - TEXT_CHARS), place=at)
 
 
 def is_json(text: str) -> bool:
@@ -187,11 +208,11 @@ def table_of(text: str) -> Table | None:
         rows.append(dict(members_of(raw)) if len(rows) < TABLE_ROWS else {})
     if not columns or len(columns) > TABLE_COLUMNS:
         return None
-    cells = [tuple([_cell(row.get(name)) for name in columns]) for row in rows[:TABLE_ROWS]]
+    cells = [tuple([cell_of(row.get(name)) for name in columns]) for row in rows[:TABLE_ROWS]]
     return Table(tuple(columns), tuple(cells), len(rows))
 
 
-def _cell(text: str | None) -> str | None:
+def cell_of(text: str | None) -> str | None:
     return str(json.loads(text)) if text is not None and text.startswith('"') else text
 
 
@@ -199,17 +220,18 @@ def _items(content: str, structured: str | None) -> tuple[tuple[Item, ...], int]
     found = list(elements_of(content))
     items = [item_of(number, raw, value) for number, (raw, value) in enumerate(found[:MOST_ITEMS])]
     if structured is not None:
-        items = [_marked(item, structured) for item in items]
+        items = [_marked(item, structured, value) for item, (_, value) in zip(items, found, strict=False)]
     return tuple(items), max(0, len(found) - MOST_ITEMS)
 
 
-def _marked(item: Item, structured: str) -> Item:
+def _marked(item: Item, structured: str, value: Any) -> Item:
     """The item, told when its text only repeats structuredContent (MCP asks servers to send both)."""
-    if item.kind != "text" or item.text is None or not item.text.json:
+    if item.kind != "text" or item.text is None:
         return item
-    if _canonical(item.text.text) != _canonical(structured):
-        return item
-    return Item(item.number, item.kind, item.text, item.raw, repeats=True)
+    short = item.text.json and len(structured) <= LONG_CHARS
+    if (short and _canonical(item.text.text) == _canonical(structured)) or value["text"] == structured:
+        return replace(item, repeats=True)
+    return item
 
 
 def _canonical(text: str) -> str:
@@ -240,7 +262,9 @@ def _text(number: int, raw: str, value: Value) -> Item:
     if not isinstance(value.get("text"), str):
         return _unknown(number, raw, "This text item has no text.")
     beside = shown(raw) if set(value) - {"type", "text"} else None
-    return Item(number, "text", shown(value["text"]), beside, size=len(jsontext.utf8(value["text"])))
+    return Item(
+        number, "text", shown(value["text"], f"item-{number}"), beside, size=len(jsontext.utf8(value["text"]))
+    )
 
 
 def _image(number: int, raw: str, value: Value) -> Item:
@@ -290,7 +314,9 @@ def _contents_item(number: int, raw: str, inner: str, found: Value) -> Item:
     beside = shown(inner) if set(found) - {"uri", "mimeType", "text", "blob"} else None
     if isinstance(found.get("text"), str):
         size = len(jsontext.utf8(found["text"]))
-        return Item(number, "resource", shown(found["text"]), beside, size=size, facts=facts)
+        return Item(
+            number, "resource", shown(found["text"], f"item-{number}"), beside, size=size, facts=facts
+        )
     octets = decoded(found.get("blob"))
     if octets is None:
         return _unknown(number, raw, "This resource has neither a text nor a base64 blob.")
@@ -324,7 +350,7 @@ def _facts(raw: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _word(raw: str, name: str) -> str:
     """A member of the object `raw`: a string as it reads, anything else as it was spelled."""
     text = dict(members_of(raw)).get(name, "null")
-    return "not named" if text == "null" else str(_cell(text))
+    return "not named" if text == "null" else str(cell_of(text))
 
 
 def decoded(data: Any) -> bytes | None:
