@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from inspector.cli.terminal import printable
+from inspector.cli.terminal import printable, warn
 from inspector.errors import UsageError
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
@@ -145,8 +145,13 @@ def connected(spec: ServerSpec, options: dict[str, Any]) -> Iterator[Connection]
     record: Path | None = options["record"]
     paths = Paths.locate(options["data_dir"])
     show = show_address if options["sign_in"] else None
-    with direct(spec, paths, record=record, redact=not options["no_redact"], sign_in=show) as connection:
+    redact = not options["no_redact"]
+    with direct(spec, paths, record=record, redact=redact, sign_in=show, say=_tell) as connection:
         yield connection
+
+
+def _tell(text: str) -> None:
+    warn(printable(text))
 
 
 def show_address(address: str) -> None:

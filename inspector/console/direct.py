@@ -29,13 +29,15 @@ def direct(
     record: Path | None = None,
     redact: bool = True,
     sign_in: Callable[[str], None] | None = None,
+    say: Callable[[str], None] = lambda _: None,
 ) -> Iterator[Connection]:
     """Open `spec`, yield the connection, close it with its process.
 
     record: write the trace there as it happens, without secrets unless `redact` is false. sign_in: when the server
     wants a token, show a person this address and wait; else AuthNeeded is raised.
+    say: is told when tokens cannot be kept where they should be.
     """
-    tokens = TokenStore(paths.tokens)
+    tokens = TokenStore(paths.tokens, say)
     gc.set_threshold(*THRESHOLDS)
     journal = Journal()
     with ExitStack() as stack:
