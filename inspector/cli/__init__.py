@@ -61,7 +61,7 @@ COMMANDS = {
     "conformance": (
         "inspector.cli.conformance",
         "conformance",
-        "Be the client of one scenario of the official conformance suite.",
+        "Be the client of a conformance scenario; --stdio judges another client.",
     ),
     "demo": (
         "inspector.cli.demo",

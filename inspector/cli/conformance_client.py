@@ -1,32 +1,28 @@
-"""`mcp-loupe conformance URL`: the client that the official conformance suite drives, over our own wire layer.
+"""The client that a conformance suite drives, over our own wire layer: the official one over HTTP, ours over stdio.
 
-The suite starts it once a scenario, with the URL as last argument and what it wants in the environment
-(MCP_CONFORMANCE_SCENARIO, _CONTEXT, _PROTOCOL_VERSION). It does what a client of that scenario does: connects, signs
-in where it must, lists, calls what the scenario or the schemas say, and answers what is asked with defaults.
+It does what a client of a scenario does: connects, signs in where it must, lists, calls what the scenario or the
+schemas say, answers what is asked with defaults, and starts a server that ended by itself again.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import parse_qsl, urljoin, urlsplit
 
-import click
 import httpx2
-from anyio.from_thread import BlockingPortal, start_blocking_portal
+from anyio.from_thread import BlockingPortal
 
 from inspector.cli.terminal import printable, warn
 from inspector.console.calls import call_headers
 from inspector.console.rounds import converse
 from inspector.console.signing import read_answer
-from inspector.errors import AuthNeeded, LoupeError
+from inspector.errors import AuthNeeded, ConnectionLost, LoupeError
 from inspector.protocol.headers import header_faults
-from inspector.settings.spec import CLIENT_CAPABILITIES, STREAMABLE_HTTP, OAuth, ServerSpec, Timeouts
+from inspector.settings.spec import CLIENT_CAPABILITIES, STDIO, STREAMABLE_HTTP, OAuth, ServerSpec, Timeouts
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import CameBack, Visit
 from inspector.wire.children import Children
@@ -46,58 +42,33 @@ METADATA_URL: Final = "https://conformance-test.local/client-metadata.json"
 WAIT_S: Final = 20.0
 MOST_SIGN_INS: Final = 3
 MOST_HOPS: Final = 10
+MOST_RESTARTS: Final = 2
 NO_DEREF: Final = "json-schema-ref-no-deref"
 """Lists a tool whose schema points elsewhere: listing it is the whole scenario."""
 
 
-@click.command("conformance")
-@click.argument("url")
-def conformance(url: str) -> int:
-    """Be the client of one scenario of the official conformance suite."""
-    scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
-    try:
-        context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
-    except ValueError:
-        context = {}
-    version = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "")
-    with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        portal = stack.enter_context(start_blocking_portal(name="mcp-loop"))
-        run = Run(url, scenario, context if isinstance(context, dict) else {}, version, folder, portal)
-        stack.callback(run.close)
-        try:
-            run.play()
-        except LoupeError as problem:
-            warn(printable(f"{scenario}: {problem.message}. {problem.remedy}"))
-            return problem.exit_code
-    return 0
-
-
 class Run:
-    """One scenario."""
+    """One scenario. folder: for tokens and the list of child processes. spec: `http_spec` or `stdio_spec`."""
 
     def __init__(
         self,
-        url: str,
+        spec: ServerSpec,
         scenario: str,
         context: Mapping[str, Any],
-        version: str,
         folder: Path,
         portal: BlockingPortal,
     ) -> None:
         self.scenario = scenario
         self.context = context
-        handshake = version != "" and version < "2026"
-        self.spec = ServerSpec(
-            "conformance", STREAMABLE_HTTP, url=url, era="handshake" if handshake else "auto",
-            timeouts=Timeouts(WAIT_S, WAIT_S, WAIT_S), declare=CLIENT_CAPABILITIES, oauth=_oauth(context),
-        )  # fmt: skip
+        self.spec = spec
         self.portal = portal
         self.tokens = TokenStore(folder / "tokens.json")
         self.children = Children(folder / "children")
         self.journal = Journal()
         self.made: list[Connection] = []
         self.sign_ins = 0
+        self.restarts = 0
+        self.lost = False
 
     def close(self) -> None:
         for connection in self.made:
@@ -119,6 +90,7 @@ class Run:
 
     def connected(self) -> Connection:
         """An open connection, after signing in where the server wants it."""
+        self.lost = False
         while True:
             connection = Connection(self.spec, self.journal, self.portal, self.children, tokens=self.tokens)
             connection.on_question = answer
@@ -129,6 +101,11 @@ class Run:
                 self._sign_in(connection, problem)
             else:
                 return connection
+
+    def gone(self, connection: Connection) -> bool:
+        """Whether the server's process ended, or takes nothing any more."""
+        transport = connection.transport
+        return self.lost or (transport is not None and transport.ended.is_set())
 
     def _sign_in(self, connection: Connection, problem: LoupeError) -> None:
         """Get a token, or raise `problem` when this was no refusal, or one too many."""
@@ -160,7 +137,10 @@ class Run:
         return [item for item in items if isinstance(item, dict)]
 
     def _call_all(self, connection: Connection, tools: list[dict[str, Any]]) -> None:
-        """The calls the suite names, else each tool once with arguments its schema accepts."""
+        """The calls the suite names, else each tool once with arguments its schema accepts.
+
+        A server that ended is started again, and the calls that are left are made there.
+        """
         by_name = {tool.get("name"): tool for tool in tools}
         named = self.context.get("toolCalls") or [
             {"name": tool["name"], "arguments": sample(tool.get("inputSchema"))} for tool in tools
@@ -169,13 +149,32 @@ class Run:
             tool = by_name.get(one["name"])
             if tool is None or header_faults(tool.get("inputSchema")):
                 continue  # a tool with an invalid x-mcp-header must be left out (basic/transports, Mcp-Param-*)
-            self._call(connection, tool, one.get("arguments") or {})
+            if self.spec.transport == STDIO and self.gone(connection) and self.restarts < MOST_RESTARTS:
+                self.restarts += 1
+                connection.close()
+                connection = self.connected()
+            self._call(connection, tool, one.get("arguments") or {}, one.get("cancelAfterMs"))
 
-    def _call(self, connection: Connection, tool: dict[str, Any], arguments: dict[str, Any]) -> None:
+    def _call(
+        self, connection: Connection, tool: dict[str, Any], arguments: dict[str, Any], cancel_ms: Any
+    ) -> None:
         text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
         headers = call_headers(connection, tool, text)
         params = {"name": tool["name"], "arguments": RawJson(text)}
-        self._asked(connection, "tools/call", params, headers)
+        if isinstance(cancel_ms, int):
+            self._cancelled(connection, params, cancel_ms / 1000)
+        else:
+            self._asked(connection, "tools/call", params, headers)
+
+    def _cancelled(self, connection: Connection, params: dict[str, Any], after_s: float) -> None:
+        """A call that is cancelled when it is not answered by then."""
+        call = connection.submit("tools/call", params)
+        try:
+            call.result(after_s)
+        except TimeoutError:
+            call.cancel()
+        except LoupeError as problem:
+            warn(printable(f"tools/call: {problem.message}"))
 
     def _asked(
         self,
@@ -187,7 +186,7 @@ class Run:
         """One request with all its rounds; signs in again when more scope is wanted. A refusal of it is no end."""
 
         async def send(whole: dict[str, Any]) -> Reply:
-            return await connection.request(method, whole, timeout=WAIT_S, headers=headers)
+            return await connection.request(method, whole, headers=headers)
 
         async def talk() -> Reply:
             return await converse(
@@ -197,6 +196,7 @@ class Run:
         try:
             self._allowed(connection, lambda: connection.run(talk, timeout=WAIT_S * 3))
         except LoupeError as problem:
+            self.lost = isinstance(problem, ConnectionLost)
             warn(printable(f"{method}: {problem.message}"))
 
 
@@ -250,6 +250,28 @@ def _least(schema: Mapping[str, Any]) -> Any:
     if kind == "object":
         return sample(dict(schema))
     return {"integer": 1, "number": 1, "boolean": True, "array": [], "null": None}.get(str(kind), "x")
+
+
+def http_spec(url: str, context: Mapping[str, Any], version: str) -> ServerSpec:
+    """The server of a scenario of the official suite. version: the revision it is about, "" for any."""
+    handshake = version != "" and version < "2026"
+    return ServerSpec(
+        "conformance", STREAMABLE_HTTP, url=url, era="handshake" if handshake else "auto",
+        timeouts=Timeouts(WAIT_S, WAIT_S, WAIT_S), declare=CLIENT_CAPABILITIES, oauth=_oauth(context),
+    )  # fmt: skip
+
+
+def stdio_spec(argv: Sequence[str], context: Mapping[str, Any]) -> ServerSpec:
+    """The server of one of our stdio scenarios, whose context may hint at time-outs in ms."""
+    hints = context.get("timeouts")
+    known = {field.name for field in fields(Timeouts)}
+    given = {
+        name: value / 1000
+        for name, value in (hints if isinstance(hints, dict) else {}).items()
+        if name in known and isinstance(value, int | float) and value > 0
+    }
+    waits = replace(Timeouts(WAIT_S, WAIT_S, WAIT_S), **given)
+    return ServerSpec("conformance", argv=tuple(argv), timeouts=waits, declare=CLIENT_CAPABILITIES)
 
 
 def _oauth(context: Mapping[str, Any]) -> OAuth:

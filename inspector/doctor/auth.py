@@ -47,7 +47,12 @@ def challenge(header: str | None) -> Iterator[Step]:
         yield Step("challenge", False, text, 'Send WWW-Authenticate: Bearer resource_metadata="…".')
         return
     said = f"WWW-Authenticate: {header}"
-    if header[:7].lower() != "bearer ":
+    if header[:5].lower() == "dpop ":
+        text = (
+            f"{said}: it wants tokens bound to a key (DPoP, RFC 9449), an extension that Loupe does not have."
+        )
+        yield Step("challenge", False, text, "Let it offer Bearer too, or use a client with DPoP.")
+    elif header[:7].lower() != "bearer ":
         yield Step("challenge", False, f"{said} is no Bearer challenge.", "MCP wants the Bearer scheme.")
     elif _POINTER.search(header) is None:
         remedy = 'Add resource_metadata="…" to it (RFC 9728 §5.1).'
@@ -111,7 +116,8 @@ def server_metadata(issuer: str, scopes: list[str], *, guessed: bool) -> Iterato
             yield Step("scopes", False, text, "It will refuse that scope: let both documents name the same.")
         return
     text = f"No metadata of an authorization server was found for {issuer}."
-    yield Step("server metadata", False, text, "Clients cannot sign in: serve RFC 8414 metadata there.")
+    remedy = "Serve RFC 8414 metadata there: without it clients can only guess /authorize and /token, as in 2025-03-26."
+    yield Step("server metadata", False, text, remedy)
 
 
 def resource_urls(url: str, header: str | None) -> list[str]:

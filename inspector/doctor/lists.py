@@ -9,7 +9,9 @@ from inspector.doctor.step import Seen, Step, quoted
 from inspector.errors import LoupeError
 from inspector.protocol import freshness
 from inspector.protocol.eras import MODERN, Era
+from inspector.protocol.headers import header_faults
 from inspector.wire.connection import Connection
+from inspector.wire.http import HttpTransport
 from inspector.wire.listing import METHODS, Walk, walk
 
 WALK_S = 120.0
@@ -44,6 +46,8 @@ def look_at_lists(connection: Connection, seen: Seen) -> Iterator[Step]:
         listing = read_pages(what, [page.reply.raw for page in found.pages])
         yield _listed(what, found, listing)
         yield from _broken(what, listing)
+        if what == "tools" and peer.era == MODERN and isinstance(connection.transport, HttpTransport):
+            yield from _headers(listing)
         if peer.era == MODERN:
             yield hints(what, found, peer.era)
         if what == "tools":
@@ -87,6 +91,20 @@ def _broken(what: str, listing: Listing) -> Iterator[Step]:
             False,
             text,
             "Correct these definitions; clients may drop them, or the whole list.",
+        )
+
+
+def _headers(listing: Listing) -> Iterator[Step]:
+    """Tools whose `x-mcp-header` no HTTP client can honour: each has to leave them out."""
+    left_out = [
+        f"{item.name}: {faults[0].where}: {faults[0].why}"
+        for item in listing.items
+        if isinstance(item.value, dict) and (faults := header_faults(item.value.get("inputSchema")))
+    ]
+    if left_out:
+        text = f"{len(left_out)} cannot be called over HTTP, for its x-mcp-header: {quoted(left_out)}."
+        yield Step(
+            "tool headers", False, text, "Correct the annotation: HTTP clients must leave such a tool out."
         )
 
 

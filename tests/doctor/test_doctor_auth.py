@@ -30,6 +30,7 @@ NAMED = {
     "prm-root": ("resource metadata", None, "found at the root only"),
     "lower": ("challenge", None, "not spelled as in the RFCs"),
     "no-pointer": ("challenge", None, "names no resource_metadata"),
+    "dpop": ("challenge", False, "bound to a key (DPoP, RFC 9449)"),
     "no-challenge": ("challenge", False, "no WWW-Authenticate header"),
     "wrong-issuer": ("server metadata", False, "it calls itself http://other.invalid"),
     "wrong-resource": ("resource metadata", False, "neither this server's URL nor a parent"),

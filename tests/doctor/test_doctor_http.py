@@ -49,6 +49,16 @@ def test_a_401_shows_the_challenge_and_the_status_of_each_discovery_address(tmp_
     assert asked[0].startswith(f"{pointer}: ")
 
 
+def test_a_tool_that_no_http_client_may_call_is_named_with_the_reason(tmp_path: Path) -> None:
+    with chaos_http("broken_tools") as url:
+        steps = examine(url, tmp_path)
+    (headers,) = named(steps, "tool headers")
+    assert headers.ok is False
+    assert headers.evidence.startswith(
+        "1 cannot be called over HTTP, for its x-mcp-header: “bad_header: ratio: "
+    )
+
+
 @pytest.mark.parametrize(
     ("fault", "says"), [("cors_401", "HTTP 401"), ("cors_missing_headers", "could not send")]
 )

@@ -173,6 +173,7 @@ class Guarded:
         pointer = f'resource_metadata="{self.provider.base}/.well-known/oauth-protected-resource{path}"'
         parts = [said] if knobs & {"no-pointer", "prm-root"} else [said, pointer]
         name, scheme = ("www-authenticate", "bearer") if "lower" in knobs else ("WWW-Authenticate", "Bearer")
+        scheme = "DPoP" if "dpop" in knobs else scheme
         headers = {} if "no-challenge" in knobs else {name: f"{scheme} {', '.join(parts)}"}
         return JSONResponse({"error": said}, status, headers=headers)
 

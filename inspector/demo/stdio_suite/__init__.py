@@ -1,0 +1,1 @@
+"""Stdio servers that judge the client which starts them (docs/conformance.md); each a process of its own."""
