@@ -120,6 +120,9 @@ class ModelContext:
 
     def appended(self, pieces: Iterable[Piece]) -> ModelContext:
         """Definitions at the end of the tools array; one that is there already stays where it is."""
+        pieces = tuple(pieces)
+        if not pieces:
+            return self
         known = self.native
         return replace(self, tools=(*self.tools, *[piece for piece in pieces if piece.label not in known]))
 

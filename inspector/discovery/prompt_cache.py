@@ -10,7 +10,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
-from itertools import accumulate
+from itertools import accumulate, compress
+from operator import attrgetter
 from typing import Any, Protocol
 
 from inspector.errors import UsageError
@@ -106,16 +107,17 @@ class Prefix:
 
     def request(self, pieces: Sequence[Prefixed], rules: Rules | None) -> tuple[Use, Prefix]:
         """One request goes out: what it used, and what the provider holds afterwards."""
-        texts = tuple([piece.text for piece in pieces])
-        reach = [0, *accumulate([piece.tokens for piece in pieces])]
+        # A list of thousands of tools goes through here hundreds of times a run: no Python step per piece.
+        texts = tuple(map(attrgetter("text"), pieces))
+        reach = [0, *accumulate(map(attrgetter("tokens"), pieces))]
         common = self._common(texts)
         changed = None if common == len(self.pieces) else common
         at = None if changed is None else sum([piece.bytes for piece in pieces[:common]])
         if rules is None:
             return Use(0, 0, reach[-1], changed, at), Prefix(texts)
-        marks = [
-            number for number, piece in enumerate(pieces, 1) if piece.breakpoint or number == len(pieces)
-        ]
+        marks = [*compress(range(1, len(pieces)), map(attrgetter("breakpoint"), pieces)), len(pieces)]
+        if not pieces:
+            marks = []
         read = reach[self._hit(common, marks, reach, rules)]
         possible = marks if rules.breakpoints else range(1, len(pieces) + 1)
         ends = frozenset([end for end in possible if reach[end] >= rules.minimum])
@@ -123,8 +125,10 @@ class Prefix:
         kept = ends | {end for end in self.ends if end <= common}
         return Use(read, write, reach[-1] - read - write, changed, at), Prefix(texts, frozenset(kept))
 
-    def _common(self, texts: Sequence[str]) -> int:
+    def _common(self, texts: tuple[str, ...]) -> int:
         """How many pieces are byte for byte as they were."""
+        if texts[: len(self.pieces)] == self.pieces:
+            return len(self.pieces)
         for count, (old, new) in enumerate(zip(self.pieces, texts, strict=False)):
             if old != new:
                 return count

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lab_parts import BILLING, LOGS, server, shop, tool
 
 from inspector.discovery.access import EVERYONE
@@ -149,3 +151,8 @@ def test_many_tools_are_ordered_within_the_index_that_is_there() -> None:
     assert sorted(each.public for each in ordered) == sorted(each.public for each in some)
     assert search.order(some[:3], "number 200", every)[0].public == "big__read_200"
     assert Counted.builds == 2, "a few get an index of their own"
+
+
+@given(st.text(st.sampled_from("abAZ09_ -.ü"), max_size=12))
+def test_words_are_cut_alike_whatever_script_stands_beside_them(text: str) -> None:
+    assert words(text) == words(f"查 {text}")[1:]

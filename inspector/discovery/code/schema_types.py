@@ -25,10 +25,17 @@ INEXPRESSIBLE: Final = frozenset(
 DEEPEST: Final = 60
 MOST_SHAPES: Final = 2_000
 MOST_MEMBERS: Final = 50
-SIMPLE: Final = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "null"}
+SIMPLE: Final = {
+    "string": Type("str"), "integer": Type("int"), "number": Type("float"), "boolean": Type("bool"),
+    "null": Type("null"),
+}  # fmt: skip
 _CHOICES: Final = ("anyOf", "oneOf")
-_OF_OBJECTS: Final = ("properties", "required", "additionalProperties", "patternProperties")
-_OF_ARRAYS: Final = ("items", "prefixItems")
+_NOT_OF_OPTIONS: Final = frozenset({*_CHOICES, "description", "title"})
+_TYPE_WORDS: Final = frozenset(
+    {"type", "$ref", "enum", "const", "properties", "items", "anyOf", "oneOf", "allOf"}
+)
+_OF_OBJECTS: Final = frozenset({"properties", "required", "additionalProperties", "patternProperties"})
+_OF_ARRAYS: Final = frozenset({"items", "prefixItems"})
 
 
 def read_schema(schema: Any, name: str) -> Read:
@@ -53,9 +60,8 @@ class _Reader:
             return NEVER
         if schema is True or not isinstance(schema, Mapping) or depth > DEEPEST:
             return self._unknown(path)
-        for key in schema:
-            if key in INEXPRESSIBLE:
-                self.found.lost.append((path, key))
+        if not INEXPRESSIBLE.isdisjoint(schema):
+            self.found.lost += [(path, key) for key in schema if key in INEXPRESSIBLE]
         reference = schema.get("$ref")
         if isinstance(reference, str):
             return self._referenced(reference, path, depth)
@@ -71,6 +77,8 @@ class _Reader:
         kinds = _types(schema) or _implied(schema)
         if not kinds:
             return self._unknown(path)
+        if len(kinds) == 1:
+            return self._plain(kinds[0], schema, trail, path, depth)
         return union([self._plain(kind, schema, trail, path, depth) for kind in kinds])
 
     def _plain(
@@ -80,8 +88,7 @@ class _Reader:
             return self._array(schema, trail, path, depth)
         if kind == "object":
             return self._object(schema, trail, path, depth)
-        simple = SIMPLE.get(kind)
-        return Type(simple) if simple else self._unknown(path)  # type: ignore[arg-type]
+        return SIMPLE.get(kind) or self._unknown(path)
 
     def _unknown(self, path: str) -> Type:
         self.found.any_at.append(path)
@@ -108,9 +115,7 @@ class _Reader:
         options = schema[key]
         if key == "oneOf" and len(options) > 1:
             self.found.lost.append((path, "oneOf"))
-        own = {
-            name: value for name, value in schema.items() if name not in (*_CHOICES, "description", "title")
-        }
+        own = {name: value for name, value in schema.items() if name not in _NOT_OF_OPTIONS}
         only_rules = all(isinstance(o, Mapping) and not _says_type(o) for o in options)
         if only_rules and (_types(own) or _implied(own)):
             self.found.lost.append((path, key))  # "one of these must be given" and the like
@@ -230,9 +235,8 @@ class _Reader:
         return Type("named", name=shape.name)
 
     def _free(self, name: str) -> str:
-        found, number = name, 2
-        used = {*self.found.shapes, *self.found.aliases, *[each for each in self._open.values() if each]}
-        while found in used:
+        found, number, open_names = name, 2, self._open.values()
+        while found in self.found.shapes or found in self.found.aliases or found in open_names:
             found, number = f"{name}{number}", number + 1
         return found
 
@@ -246,14 +250,13 @@ def _types(schema: Mapping[str, Any]) -> list[str]:
 
 def _implied(schema: Mapping[str, Any]) -> list[str]:
     """The type that a schema without `type` is plainly about."""
-    if any(key in schema for key in _OF_OBJECTS):
+    if not _OF_OBJECTS.isdisjoint(schema):
         return ["object"]
-    return ["array"] if any(key in schema for key in _OF_ARRAYS) else []
+    return [] if _OF_ARRAYS.isdisjoint(schema) else ["array"]
 
 
 def _says_type(schema: Mapping[str, Any]) -> bool:
-    words = ("type", "$ref", "enum", "const", "properties", "items", "anyOf", "oneOf", "allOf")
-    return any(key in schema for key in words)
+    return not _TYPE_WORDS.isdisjoint(schema)
 
 
 def _of_types(values: Sequence[Any], kinds: Sequence[str]) -> list[Any]:

@@ -28,15 +28,20 @@ class HybridIndex:
     def __init__(self, indexes: Sequence[Index]) -> None:
         self._indexes = indexes
 
-    def search(self, query: str, limit: int) -> list[Found]:
+    def ranked(self, query: str, limit: int) -> list[Found]:
         fused: dict[str, Found] = {}
         for index in self._indexes:
-            for rank, found in enumerate(index.search(query, max(limit, DEPTH)), 1):
+            for rank, found in enumerate(index.ranked(query, max(limit, DEPTH)), 1):
                 known = fused.get(found.tool.public, replace(found, score=0.0, ranks={}))
-                fused[found.tool.public] = Found(
-                    found.tool,
-                    known.score + 1 / (K + rank),
-                    tuple(dict.fromkeys([*known.matched, *found.matched])),
-                    known.ranks | found.ranks,
+                fused[found.tool.public] = replace(
+                    known, score=known.score + 1 / (K + rank), ranks=known.ranks | found.ranks
                 )
         return sorted(fused.values(), key=lambda each: -each.score)[:limit]
+
+    def explained(self, query: str, found: Sequence[Found]) -> list[Found]:
+        """Of each, what every method that found it says."""
+        matched: dict[str, list[str]] = {}
+        for index in self._indexes:
+            for each in index.explained(query, found):
+                matched.setdefault(each.tool.public, []).extend(each.matched)
+        return [replace(each, matched=tuple(dict.fromkeys(matched[each.tool.public]))) for each in found]

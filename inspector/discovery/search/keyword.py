@@ -10,16 +10,17 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from inspector.discovery.registry import Tool
 from inspector.discovery.search.method import Found
 from inspector.discovery.search.words import asked, fields, words
 
 _TABLE = "create virtual table tool using fts5(name, description, parameters, tokenize='porter unicode61')"
-_QUERY = (
-    "select rowid, bm25(tool, 4.0, 1.0, 0.5), highlight(tool, 0, char(2), char(3)),"
-    " highlight(tool, 1, char(2), char(3)), highlight(tool, 2, char(2), char(3))"
-    " from tool where tool match ? order by 2, rowid limit ?"
+_RANKED = "select rowid, bm25(tool, 4.0, 1.0, 0.5) from tool where tool match ? order by 2, rowid limit ?"
+_MATCHED = (
+    "select highlight(tool, 0, char(2), char(3)), highlight(tool, 1, char(2), char(3)),"
+    " highlight(tool, 2, char(2), char(3)) from tool where tool match ? and rowid = ?"
 )
 REMEMBERED = 20_000
 """Tools whose words are kept; a list that was read again is made of new ones."""
@@ -48,6 +49,7 @@ class KeywordIndex:
 
     def __init__(self, tools: Sequence[Tool], rows: Sequence[Sequence[str]]) -> None:
         self._tools = tools
+        self._numbers = {tool: number for number, tool in enumerate(tools)}
         self._lock = threading.Lock()
         self._db = sqlite3.connect(":memory:", check_same_thread=False)
         self._db.execute(_TABLE)
@@ -56,22 +58,37 @@ class KeywordIndex:
             [(number, *row) for number, row in enumerate(rows)],
         )
 
-    def search(self, query: str, limit: int) -> list[Found]:
+    def ranked(self, query: str, limit: int) -> list[Found]:
         """Tools that hold any of the query's words, by BM25."""
-        terms = asked(query)
-        if not terms:
+        match = _match(query)
+        if not match:
             return []
-        match = " OR ".join([f'"{term}"' for term in terms])
         with self._lock:
-            rows = self._db.execute(_QUERY, (match, limit)).fetchall()
+            rows = self._db.execute(_RANKED, (match, limit)).fetchall()
         return [
-            Found(self._tools[row[0]], -row[1], _matched(row[2:]), {"keyword": rank})
-            for rank, row in enumerate(rows, 1)
+            Found(self._tools[number], -score, (), {"keyword": rank})
+            for rank, (number, score) in enumerate(rows, 1)
         ]
+
+    def explained(self, query: str, found: Sequence[Found]) -> list[Found]:
+        """With the words of the tool that the query's words met; none for a tool it does not match."""
+        match = _match(query)
+        if not match:
+            return list(found)
+        with self._lock:
+            rows = [
+                self._db.execute(_MATCHED, (match, self._numbers[each.tool])).fetchone() for each in found
+            ]
+        return [replace(each, matched=_matched(row or ())) for each, row in zip(found, rows, strict=True)]
 
     def __del__(self) -> None:
         with suppress(AttributeError, sqlite3.Error):
             self._db.close()
+
+
+def _match(query: str) -> str:
+    """FTS5's expression for any of the words."""
+    return " OR ".join([f'"{term}"' for term in asked(query)])
 
 
 def _row(tool: Tool) -> list[str]:

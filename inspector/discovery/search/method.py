@@ -23,8 +23,16 @@ class Found:
 class Index(Protocol):
     """The tools one authorization context may see, ready to be searched."""
 
-    def search(self, query: str, limit: int) -> list[Found]:
-        """The best first; raises UsageError for a query this method cannot take."""
+    def ranked(self, query: str, limit: int) -> list[Found]:
+        """The best first; what matched may still be missing. Raises UsageError for a query this method cannot take."""
+
+    def explained(self, query: str, found: Sequence[Found]) -> list[Found]:
+        """These, with what matched: dearer than ranking, so asked for what is shown only."""
+
+
+def search(index: Index, query: str, limit: int) -> list[Found]:
+    """The best first, each with what matched."""
+    return index.explained(query, index.ranked(query, limit))
 
 
 class Method(Protocol):

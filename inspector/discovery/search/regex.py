@@ -29,7 +29,7 @@ class RegexIndex:
     def __init__(self, tools: Sequence[Tool]) -> None:
         self._texts = [(tool, fields(tool)) for tool in tools]
 
-    def search(self, query: str, limit: int) -> list[Found]:
+    def ranked(self, query: str, limit: int) -> list[Found]:
         """By how many different texts matched, those in names first; raises UsageError for a bad pattern."""
         pattern = _compiled(query)
         if pattern is None:
@@ -45,6 +45,10 @@ class RegexIndex:
             Found(each.tool, each.score, each.matched, {"regex": rank})
             for rank, each in enumerate(found[:limit], 1)
         ]
+
+    def explained(self, query: str, found: Sequence[Found]) -> list[Found]:
+        """The ranks rest on what matched: it is there."""
+        return list(found)
 
 
 def _hits(pattern: re.Pattern[str], text: str) -> list[str]:

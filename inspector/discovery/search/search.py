@@ -8,7 +8,7 @@ from inspector.discovery.access import Access
 from inspector.discovery.registry import Registry, Tool
 from inspector.discovery.search.hybrid import Hybrid
 from inspector.discovery.search.keyword import Keyword
-from inspector.discovery.search.method import Found, Index, Method, Ranker
+from inspector.discovery.search.method import Found, Index, Method, Ranker, search
 from inspector.discovery.search.regex import Regex
 from inspector.discovery.search.semantic import Semantic, available
 from inspector.errors import UsageError
@@ -60,14 +60,14 @@ class Search:
 
     def find(self, registry: Registry, access: Access, query: str, limit: int = 5) -> list[Found]:
         """The best candidates this context may see, best first."""
-        found = self.index(registry.visible(access)).search(query, limit)
+        found = search(self.index(registry.visible(access)), query, limit)
         return self.ranker.rank(query, found) if self.ranker is not None else found
 
     def order(self, tools: Sequence[Tool], query: str, among: Sequence[Tool] = ()) -> list[Tool]:
         """These tools, the likeliest first; those not found (or not among the first ORDERED) keep their order.
         among: what is indexed anyway and holds them; many tools are ranked within it, few by an index of their own."""
         if not among or len(tools) <= FEW:
-            found = [each.tool for each in self.index(tools).search(query, ORDERED)]
+            found = [each.tool for each in self.index(tools).ranked(query, ORDERED)]
         else:
             found = self._ranked_among(frozenset(tools), query, among)
         known = {tool.public for tool in found}
@@ -77,7 +77,7 @@ class Search:
         """The first ORDERED of the wanted ones; what is ranked between them is passed over."""
         index, limit = self.index(among), ORDERED
         while True:
-            ranked = [each.tool for each in index.search(query, limit)]
+            ranked = [each.tool for each in index.ranked(query, limit)]
             found = [tool for tool in ranked if tool in wanted]
             if len(found) >= ORDERED or len(ranked) < limit:
                 return found[:ORDERED]

@@ -34,7 +34,7 @@ class SemanticIndex:
         texts = [f"{name.replace('_', ' ')}: {said}" for name, said, _ in map(fields, tools)]
         self._vectors = model.embed(texts, norm=True) if texts else None
 
-    def search(self, query: str, limit: int) -> list[Found]:
+    def ranked(self, query: str, limit: int) -> list[Found]:
         """Every tool has some likeness: the nearest, however far."""
         if self._vectors is None:
             return []
@@ -44,6 +44,10 @@ class SemanticIndex:
             Found(self._tools[at], float(scores[at]), (), {"semantic": rank})
             for rank, at in enumerate(order, 1)
         ]
+
+    def explained(self, query: str, found: Sequence[Found]) -> list[Found]:
+        """No word is known to have done it."""
+        return list(found)
 
 
 def available() -> bool:
