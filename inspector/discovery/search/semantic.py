@@ -32,14 +32,16 @@ class SemanticIndex:
         self._model = model
         self._tools = tools
         texts = [f"{name.replace('_', ' ')}: {said}" for name, said, _ in map(fields, tools)]
+        self._einsum: Any = importlib.import_module("numpy").einsum
         self._vectors = model.embed(texts, norm=True) if texts else None
 
     def ranked(self, query: str, limit: int) -> list[Found]:
         """Every tool has some likeness: the nearest, however far."""
         if self._vectors is None:
             return []
-        scores = self._vectors @ self._model.embed([query], norm=True)[0]
-        order: list[int] = (-scores).argsort(kind="stable")[:limit].tolist()
+        # Not `@`: that wakes a pool of threads, which spin for longer than the whole product takes.
+        scores = self._einsum("ij,j->i", self._vectors, self._model.embed([query], norm=True)[0])
+        order = _best(scores, limit)
         return [
             Found(self._tools[at], float(scores[at]), (), {"semantic": rank})
             for rank, at in enumerate(order, 1)
@@ -48,6 +50,14 @@ class SemanticIndex:
     def explained(self, query: str, found: Sequence[Found]) -> list[Found]:
         """No word is known to have done it."""
         return list(found)
+
+
+def _best(scores: Any, limit: int) -> list[int]:
+    """Positions of the highest scores, best first, the earlier of equal ones first; without sorting them all."""
+    near = scores.argpartition(-limit)[-limit:] if limit < len(scores) else scores.argsort()
+    near = (scores >= scores[near].min()).nonzero()[0]
+    order: list[int] = near[(-scores[near]).argsort(kind="stable")][:limit].tolist()
+    return order
 
 
 def available() -> bool:
