@@ -63,6 +63,8 @@ class Call:
     ended_at: float | None = None
     first_seq: int = 0
     what: str = TOOLS
+    task: bool = False
+    """Whether the server is asked to make it a task (handshake era)."""
 
     @property
     def sent(self) -> str:
@@ -185,16 +187,15 @@ class Calls:
         request_of(what, tool, text)
         with self._lock:
             call = Call(
-                f"call-{next(self._ids)}", server_key, connection.c, tool, text, runs, time.time(), what=what
-            )
+                f"call-{next(self._ids)}", server_key, connection.c, tool, text, runs, time.time(), what=what,
+                task=task,
+            )  # fmt: skip
             self._calls[call.id] = call
             while len(self._calls) > KEPT:
                 self._calls.popitem(last=False)
         call.first_seq = connection.link.journal.last_seq + 1
         most = connection.spec.timeouts.most if patient else None
-        call.future = connection.start_task(
-            self._run, connection, call, definition or {}, timeout, most, task
-        )
+        call.future = connection.start_task(self._run, connection, call, definition or {}, timeout, most)
         return call
 
     def cancel(self, id_: str) -> Call:
@@ -210,24 +211,9 @@ class Calls:
         definition: Mapping[str, Any],
         timeout: float | None,
         most: float | None,
-        task: bool,
-    ) -> None:
-        try:
-            await self._runs(connection, call, definition, timeout, most, task)
-        finally:
-            call.ended_at = time.time()
-
-    async def _runs(
-        self,
-        connection: Connection,
-        call: Call,
-        definition: Mapping[str, Any],
-        timeout: float | None,
-        most: float | None,
-        task: bool,
     ) -> None:
         method, params = request_of(call.what, call.tool, call.arguments)
-        if task:
+        if call.task:
             params["task"] = {"ttl": TTL_MS}
         headers = call_headers(connection, definition, call.arguments) if call.what == TOOLS else {}
         era = connection.peer.era if connection.peer is not None else None
@@ -246,23 +232,29 @@ class Calls:
         async def ask(method: str, asked: Mapping[str, Any], key: str) -> tuple[str, Any]:
             return await self._asking.ask(call.server_key, call.c, method, asked, call=call.id, member=key)
 
-        for _ in range(call.runs):
-            call.rounds.clear()
-            call.states.clear()
-            try:
-                reply = await converse(send, params, ask, connection, call.rounds.append)
-                reply = await follow(connection, reply, send_of_task, ask, call.states.append)
-                brought = brought_by(reply.result) if call.states else None
-                due = call.what == TOOLS and (brought is not None or not _unended(call, reply))
-                verdict = await judged(self._checker, definition, reply, brought) if due else None
-                call.outcomes.append(outcome.of_reply(reply, verdict, brought))
-            except anyio.get_cancelled_exc_class():
-                call.outcomes.append(outcome.of_error(Cancelled(""), era))
-                raise
-            except Exception as problem:  # noqa: BLE001 - every end of a call is an outcome to show
-                call.outcomes.append(outcome.of_error(problem, era))
-                if call.outcomes[-1].what == outcome.TRANSPORT_FAILURE:
-                    return
+        try:
+            for _ in range(call.runs):
+                call.rounds.clear()
+                call.states.clear()
+                try:
+                    reply = await converse(send, params, ask, connection, call.rounds.append)
+                    reply = await follow(connection, reply, send_of_task, ask, call.states.append)
+                    call.outcomes.append(await self._outcome(call, reply, definition))
+                except anyio.get_cancelled_exc_class():
+                    call.outcomes.append(outcome.of_error(Cancelled(""), era))
+                    raise
+                except Exception as problem:  # noqa: BLE001 - every end of a call is an outcome to show
+                    call.outcomes.append(outcome.of_error(problem, era))
+                    if call.outcomes[-1].what == outcome.TRANSPORT_FAILURE:
+                        return
+        finally:
+            call.ended_at = time.time()
+
+    async def _outcome(self, call: Call, reply: Reply, definition: Mapping[str, Any]) -> Outcome:
+        brought = brought_by(reply.result) if call.states else None
+        due = call.what == TOOLS and (brought is not None or not _unended(call, reply))
+        verdict = await judged(self._checker, definition, reply, brought) if due else None
+        return outcome.of_reply(reply, verdict, brought)
 
 
 def _unended(call: Call, reply: Reply) -> bool:

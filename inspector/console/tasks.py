@@ -90,7 +90,9 @@ async def _until_ended(
             return await _ended(status, id_, task, reply, send, modern)
         if status == "input_required":
             if not modern:
-                return await send("tasks/result", {"taskId": id_})  # over it the server asks
+                reply = await send("tasks/result", {"taskId": id_})  # over it the server asks
+                note(State(id_, "ended", "tasks/result brought what came of it", reply.seq))
+                return reply
             answers = await _answers(connection, task, ask)
             await send("tasks/update", {"taskId": id_, "inputResponses": answers})
         else:

@@ -15,10 +15,12 @@ NO_ERA: Final = "none"
 """Of a scratch connection: the transport comes up and nothing is sent. Never stored."""
 GRANTS: Final = ("authorization_code", "client_credentials")
 CLIENT_CAPABILITIES: Final = ("roots", "sampling", "elicitation", "elicitation.url")
+CLIENT_TASKS: Final = "tasks"
+"""Handshake era only: what the server asks may come as a task, which it polls."""
 TASKS: Final = "io.modelcontextprotocol/tasks"
 APPS: Final = "io.modelcontextprotocol/ui"
 EXTENSIONS: Final = (TASKS, APPS)
-DECLARABLE: Final = (*CLIENT_CAPABILITIES, *EXTENSIONS)
+DECLARABLE: Final = (*CLIENT_CAPABILITIES, CLIENT_TASKS, *EXTENSIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,7 @@ class ServerSpec:
 
     def capabilities(self) -> dict[str, Any]:
         """The client capabilities of `declare` as they are sent."""
-        found: dict[str, Any] = {name: {} for name in self.declare if "." not in name and "/" not in name}
+        found: dict[str, Any] = {name: {} for name in self.declare if name in CLIENT_CAPABILITIES[:3]}
         if "elicitation.url" in self.declare:
             forms: dict[str, Any] = {"form": {}} if "elicitation" in self.declare else {}
             found["elicitation"] = {**forms, "url": {}}

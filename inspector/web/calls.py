@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import wait
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
@@ -77,8 +77,8 @@ class Bench:
     confirm: str
     options: Options
     facts: tuple[tuple[str, str], ...] = ()
-    tasks: bool = False
-    """The server can make a task of it when asked (handshake era)."""
+    tasks: str = ""
+    """The server can make a task of it when asked (handshake era): what the tool says of it, `forbidden` when nothing."""
     app: str = ""
     """The URI of the tool's app."""
     broken: str = ""
@@ -108,7 +108,7 @@ def show(key: str) -> str:
     tool = request.args.get("tool") or (of_call.tool if of_call else "") or first
     text = of_call.arguments if of_call and of_call.tool == tool else request.args.get("arguments")
     pane = pane_of(definition_of_item(key, tool, what), request.args.get("mode", "form"), text)
-    options = Options(runs=str(call.runs) if call is not None else "1")
+    options = Options(runs=str(call.runs), task=call.task) if call is not None else Options()
     return _page(server, _bench(key, what, tool, options), pane, found, call, gone)
 
 
@@ -177,7 +177,7 @@ def run(key: str) -> AnyResponse:
         order = posted_order(definition, what, tool)
     except Wrong as wrong:
         return _arguments(key, wrong.arguments, 422)
-    call = _start(key, what, tool, order)
+    call = _start(key, what, tool, order, "task" in request.form)
     # The form showed errors that hold no more: it is drawn afresh.
     mode = request.form.get("mode", "form")
     clean = pane_of(definition, mode, call.arguments) if "wrong" in request.form else None
@@ -190,7 +190,7 @@ def again(key: str, id: str) -> AnyResponse:
     """The same call once more, with byte for byte the same arguments."""
     call = _call(key, id)
     order = Order(call.arguments, call.runs, posted_timeout())
-    return shown_answer(_start(key, call.what, call.tool, order))
+    return shown_answer(_start(key, call.what, call.tool, order, call.task))
 
 
 @blueprint.post("/call/<key>/list")
@@ -212,7 +212,7 @@ def cancel(key: str, id: str) -> AnyResponse:
     return shown_answer(console().calls.cancel(id))
 
 
-def _start(key: str, what: str, tool: str, order: Order) -> Call:
+def _start(key: str, what: str, tool: str, order: Order, task: bool) -> Call:
     """Start the call and give it a moment to end."""
     call = console().calls.start(
         console().connection(key),
@@ -224,7 +224,7 @@ def _start(key: str, what: str, tool: str, order: Order) -> Call:
         timeout=order.timeout,
         what=what,
         patient="impatient" not in request.form,
-        task="task" in request.form,
+        task=task,
     )
     wait([call.future], AT_ONCE_S)
     return call
@@ -320,12 +320,15 @@ def _completes(key: str, what: str) -> bool:
     return what in (PROMPTS, TEMPLATES) and "completions" in (capabilities or {})
 
 
-def _tasks(key: str, what: str) -> bool:
+def _tasks(key: str, what: str, definition: Mapping[str, Any]) -> str:
+    """How a tool takes being made a task, where the server can; 2025-11-25: a tool that says nothing forbids it."""
     connection = console().server(key).connection
     peer = connection.peer if connection is not None else None
-    return (
-        what == TOOLS and peer is not None and peer.era == HANDSHAKE and "tasks" in (peer.capabilities or {})
-    )
+    if what != TOOLS or peer is None or peer.era != HANDSHAKE or "tasks" not in (peer.capabilities or {}):
+        return ""
+    execution = definition.get("execution")
+    support = execution.get("taskSupport") if isinstance(execution, dict) else None
+    return support if support in ("optional", "required") else "forbidden"
 
 
 def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
@@ -343,7 +346,7 @@ def _bench(key: str, what: str, tool: str, options: Options) -> Bench:
         confirmation(tool, annotations),
         options,
         facts_of(what, definition),
-        _tasks(key, what),
+        _tasks(key, what, definition),
         app_of(definition) if what == TOOLS else "",
         str(definition.get(BROKEN, "")),
         left_out_of(key, what, definition),

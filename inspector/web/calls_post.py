@@ -35,11 +35,15 @@ class Wrong(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What is set beside the arguments, as typed: how often, how long to wait, whether to skip the schema."""
+    """What is set beside the arguments, as typed: how often, how long to wait, whether to skip the schema.
+
+    task: whether it is to be a task; None where nobody said so yet.
+    """
 
     runs: str = "1"
     timeout: str = ""
     unchecked: bool = False
+    task: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,9 @@ class Order:
 
 def posted_options() -> Options:
     posted = request.form
-    return Options(posted.get("runs", "1"), posted.get("timeout", ""), "unchecked" in posted)
+    return Options(
+        posted.get("runs", "1"), posted.get("timeout", ""), "unchecked" in posted, "task" in posted
+    )
 
 
 def schema_of(definition: Definition) -> Any:

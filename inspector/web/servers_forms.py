@@ -14,7 +14,18 @@ from inspector.settings.commands import command_spec, url_spec
 from inspector.settings.entry import read_entry, written_entry
 from inspector.settings.importing import Imported
 from inspector.settings.oauth import FIELDS, read_oauth, written_oauth
-from inspector.settings.spec import APPS, DECLARABLE, ERAS, SSE, STDIO, TASKS, OAuth, ServerSpec, Timeouts
+from inspector.settings.spec import (
+    APPS,
+    CLIENT_TASKS,
+    DECLARABLE,
+    ERAS,
+    SSE,
+    STDIO,
+    TASKS,
+    OAuth,
+    ServerSpec,
+    Timeouts,
+)
 from inspector.settings.targets import demo_spec, pasted
 
 MASK: Final = "••••••"
@@ -25,6 +36,7 @@ DECLARES: Final = {
     "sampling": "The server may ask for a model's answer. You write it, on the Call screen, or decline.",
     "elicitation": "The server may ask you questions in the middle of a call. You answer on the Call screen.",
     "elicitation.url": "The server may send you to a web address. Loupe shows it whole and never opens it.",
+    CLIENT_TASKS: "Handshake era: what the server asks may come as a task. It polls; you answer when you like.",
     TASKS: "Extension: the server may turn a call into a task, which is polled to its end.",
     APPS: "Extension: the server may offer apps. They are shown as source and run only when you say so.",
 }

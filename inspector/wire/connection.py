@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal
 from inspector import __version__
 from inspector.errors import AuthNeeded, Cancelled, ConnectionLost, LoupeError, NoEra, TimedOut
 from inspector.protocol import eras
-from inspector.settings.spec import ServerSpec
+from inspector.settings.spec import CLIENT_TASKS, ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Authorizer, Visit
 from inspector.wire.children import Children
@@ -29,6 +29,7 @@ from inspector.wire.http_base import make_client
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Peer
 from inspector.wire.opening import AnyTransport, Opening
+from inspector.wire.our_tasks import OurTasks
 from inspector.wire.questions import declined, is_declared
 from inspector.wire.stdio import first_of
 from inspector.wire.watching import Watch, credentials, watched
@@ -65,7 +66,7 @@ class Connection:
         self.dispatcher = Dispatcher(self.link, string_ids=spec.ids == "str")
         self.dispatcher.on_request = self._answer
         self.dispatcher.on_notification = lambda method, params: self.on_notification(method, params)
-        self.client = Client(CLIENT_INFO, spec.capabilities())
+        self.client = Client(CLIENT_INFO, spec.capabilities(), tasks=CLIENT_TASKS in spec.declare)
         self.state = CONNECTING
         self.peer: Peer | None = None
         self.error: LoupeError | None = None
@@ -84,6 +85,7 @@ class Connection:
         self._coming_up: anyio.CancelScope | None = None
         self._actor: Future[None] | None = None
         self._tasks: anyio.abc.TaskGroup | None = None
+        self._our_tasks = OurTasks()
         self._reviving: anyio.Lock | None = None
 
     @property
@@ -316,6 +318,13 @@ class Connection:
             return "result", {}
         if not self.declares(method, params):
             return "error", {"code": -32601, "message": f"This client does not offer {method}"}
+        if CLIENT_TASKS in self.spec.declare and self._tasks is not None:
+            answered = await self._our_tasks.answer(method, params, self._ask_person, self._tasks.start_soon)
+            if answered is not None:
+                return answered
+        return await self._ask_person(method, params)
+
+    async def _ask_person(self, method: str, params: Mapping[str, Any]) -> tuple[str, Any]:
         if self.on_question is not None:
             return await self.on_question(method, params)
         return declined(method)

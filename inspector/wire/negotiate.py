@@ -59,15 +59,22 @@ class Speaker(Protocol):
 
 @dataclass(slots=True)
 class Client:
-    """Who we say we are: `info` is the Implementation, `capabilities` what the switches declare."""
+    """Who we say we are: `info` is the Implementation, `capabilities` what the switches declare.
+
+    tasks: questions may come as tasks, which only the handshake era has as a capability.
+    """
 
     info: dict[str, Any]
     capabilities: dict[str, Any]
+    tasks: bool = False
 
     def at_handshake(self) -> dict[str, Any]:
-        """The capabilities as `initialize` names them: there, changes of roots are announced."""
+        """The capabilities as `initialize` names them: there, changes of roots are announced, and tasks are one."""
         roots = {"roots": {"listChanged": True}} if "roots" in self.capabilities else {}
-        return self.capabilities | roots
+        asked: dict[str, Any] = {"sampling": {"createMessage": {}}, "elicitation": {"create": {}}}
+        requests = {name: each for name, each in asked.items() if name in self.capabilities}
+        tasks = {"tasks": {"list": {}, "cancel": {}, "requests": requests}} if self.tasks else {}
+        return self.capabilities | roots | tasks
 
 
 class Negotiation:

@@ -15,7 +15,7 @@ ASKS_FOR: Final = {
 
 def is_declared(declared: Sequence[str], method: str, params: Mapping[str, Any]) -> bool:
     """Whether a client that declared these may be asked this."""
-    wanted = ASKS_FOR.get(method, "")
+    wanted = "tasks" if method.startswith("tasks/") else ASKS_FOR.get(method, "")
     if wanted == "elicitation" and params.get("mode") == "url":
         wanted = "elicitation.url"
     return wanted in declared
