@@ -2,32 +2,31 @@
 
 One connection of a client is one connection to the server: framing, keep-alive, streams and hanging up (which is how
 the modern era cancels) cross as they are. Only `Host` is rewritten, as a proxy must: it names the server, not us.
+
+Written on asyncio's protocols: what comes is passed on in the very callback that brought it, and only then recorded.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
 import signal
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Final
+from typing import Final, cast
 from urllib.parse import urlsplit
 
-import anyio
-import anyio.abc
-
 from inspector.errors import NetworkFailed
-from inspector.wire.http1 import BODY, END, HEAD, Head, Http1Splitter
+from inspector.wire.http1 import BODY, END, HEAD, Head, Http1Splitter, Piece
 from inspector.wire.http_base import is_loopback
 from inspector.wire.tap_http_record import HttpRecord
 from inspector.wire.tap_record import TapRecord
 
 HOST: Final = "127.0.0.1"
 CONNECT_S: Final = 10.0
+GATHER_S: Final = 0.02
+"""How long events are kept back: writing them down takes the interpreter from whoever passes the next bytes on."""
 _HOST_LINE: Final = re.compile(rb"(?im)^(host[ \t]*:[ \t]*)[^\r\n]*")
-
-Stream = anyio.abc.ByteStream
 
 
 class HttpTap:
@@ -40,148 +39,231 @@ class HttpTap:
         self.path = parts.path or "/"
         self.query = f"?{parts.query}" if parts.query else ""
         self.host = parts.hostname or ""
-        self.tls = parts.scheme == "https"
-        self.server_port = parts.port or (443 if self.tls else 80)
+        self.server_port = parts.port or (443 if parts.scheme == "https" else 80)
         self.netloc = parts.netloc.rpartition("@")[2]
+        self.tls = ssl.create_default_context() if parts.scheme == "https" else None
+        self.relays: set[Relay] = set()
+        self._gathering: asyncio.TimerHandle | None = None
 
     def run(self, ready: Callable[[str], None]) -> int:
         """Serve until SIGINT or SIGTERM; `ready` gets the URL clients connect to. Raises NetworkFailed."""
-        return anyio.run(self._serve, ready)
+        return asyncio.run(self._serve(ready))
 
     async def _serve(self, ready: Callable[[str], None]) -> int:
+        loop, told = asyncio.get_running_loop(), asyncio.Event()
         try:
-            listener = await anyio.create_tcp_listener(local_host=HOST, local_port=self.port)
-        except OSError as problem:
-            text = f"Port {self.port} cannot be listened on: {problem.strerror or problem}"
+            listener = await loop.create_server(lambda: Relay(self, loop), HOST, self.port)
+        except (OSError, OverflowError) as problem:
+            why = problem.strerror if isinstance(problem, OSError) and problem.strerror else problem
+            text = f"Port {self.port} cannot be listened on: {why}"
             raise NetworkFailed(text, "Choose another, or 0 for any free one") from None
-        self.port = int(listener.extra(anyio.abc.SocketAttribute.local_port))  # noqa: S610 - no Django here
-        async with listener, anyio.create_task_group() as tasks:
-            tasks.start_soon(_until_told, tasks.cancel_scope)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, told.set)
+        self.port = int(listener.sockets[0].getsockname()[1])
+        try:
             ready(f"http://{HOST}:{self.port}{self.path}{self.query}")
-            await listener.serve(self._client)
+            await told.wait()
+        finally:
+            listener.close()
+            for relay in list(self.relays):
+                relay.drop()
         return 0
 
-    async def _client(self, client: Stream) -> None:
-        """One connection of a client. Nothing that befalls it may reach the others."""
-        try:
-            async with client:
-                await Relay(self, client).run()
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, anyio.EndOfStream, OSError):
-            return  # it left
-        except Exception as problem:  # noqa: BLE001
-            self.record.record.say(f"One connection was dropped: {type(problem).__name__}: {problem}")
+    def gather(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Hand over what was recorded, soon."""
+        if self._gathering is None:
+            self._gathering = loop.call_later(GATHER_S, self.hand_over)
 
-    async def connect(self) -> Stream:
-        with anyio.fail_after(CONNECT_S):
-            if self.tls:
-                context = ssl.create_default_context()
-                return await anyio.connect_tcp(
-                    self.host, self.server_port, ssl_context=context, tls_standard_compatible=False
-                )
-            return await anyio.connect_tcp(self.host, self.server_port)
+    def hand_over(self) -> None:
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        self.record.record.flush()
 
 
-async def _until_told(scope: anyio.CancelScope) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as numbers:
-        async for _number in numbers:
-            scope.cancel()
-            return
+class Relay(asyncio.Protocol):
+    """A client's connection, and the one to the server behind it (`Beyond`)."""
 
-
-class Relay:
-    """A client's connection and the one to the server behind it."""
-
-    def __init__(self, tap: HttpTap, client: Stream) -> None:
+    def __init__(self, tap: HttpTap, loop: asyncio.AbstractEventLoop) -> None:
         self.tap = tap
-        self.client = client
+        self.loop = loop
         self.exchanges = tap.record.connection()
-        self._left = False
+        self.client: asyncio.Transport | None = None
+        self.server: asyncio.Transport | None = None
+        self._opening: asyncio.Task[None] | None = None
+        self._unreachable = ""
+        self._left = self._over = False
         self._requests = Http1Splitter(requests=True)
         self._answers = Http1Splitter(requests=False, bodiless=self.exchanges.bodiless)
 
-    async def run(self) -> None:
+    # --- the client's side
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.client = cast("asyncio.Transport", transport)
+        self.client.pause_reading()
+        self.tap.relays.add(self)
+        self._opening = self.loop.create_task(self._open())
+
+    async def _open(self) -> None:
+        """Reach the server; until then the client's bytes wait in its socket."""
         try:
-            server = await self.tap.connect()
-        except (OSError, TimeoutError, anyio.BrokenResourceError) as problem:
-            await self._unreachable(problem)
+            async with asyncio.timeout(CONNECT_S):
+                await self.loop.create_connection(
+                    lambda: Beyond(self), self.tap.host, self.tap.server_port, ssl=self.tap.tls
+                )
+        except OSError as problem:  # TimeoutError is one
+            why = str(problem) or "it did not accept a connection in time"
+            self._unreachable = f"{self.tap.netloc} could not be reached: {why}"
+            self.tap.record.unreachable(self._unreachable)
+        if self.client is not None and not self.client.is_closing():
+            self.client.resume_reading()
+        elif self.server is not None:
+            self.server.close()
+
+    def data_received(self, data: bytes) -> None:
+        if self.server is None:  # say so to whoever asks, in HTTP, for a client shows that best
+            self._refuse(_refusal(502, self._unreachable))
             return
-        async with server:
-            try:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(self._up, server)
-                    await self._down(server)
-                    tasks.cancel_scope.cancel()
-            finally:
-                self.exchanges.close()
-                self.tap.record.record.flush()
+        try:
+            pieces = list(self._requests.feed(data))
+            passed = self._passed(pieces)
+        except Exception as problem:  # noqa: BLE001 - nothing that befalls one connection may reach the others
+            self._dropped(problem)
+            return
+        if passed is None:
+            self._refuse(_refusal(421, "the Host header names another machine than this one"))
+            return
+        if passed:
+            self.server.write(passed)
+        self._note_requests(pieces)
+        self.tap.gather(self.loop)
 
-    async def _up(self, server: Stream) -> None:
-        """From the client to the server; a client that only stops sending may still read."""
-        with suppress(anyio.ClosedResourceError):
-            try:
-                async for chunk in self.client:
-                    passed, refusal = self.requests(chunk)
-                    if refusal:
-                        await self.client.send(refusal)
-                        await server.aclose()
-                        return
-                    if passed:
-                        await server.send(passed)
-                    self.tap.record.record.flush()
-                self._left = True
-                await server.send_eof()
-            except (anyio.BrokenResourceError, NotImplementedError, OSError):
-                await server.aclose()
+    def eof_received(self) -> bool:
+        """A client that only stops sending may still read."""
+        self._left = True
+        if self.server is None:
+            return False
+        rest = b"".join(piece.raw for piece in self._requests.finish())
+        if rest:
+            self.server.write(rest)
+        if not self.server.can_write_eof():
+            return False
+        self.server.write_eof()
+        return True
 
-    async def _down(self, server: Stream) -> None:
-        """From the server to the client, until the server closes."""
-        with suppress(anyio.ClosedResourceError):
-            try:
-                async for chunk in server:
-                    await self.client.send(self.answers(chunk))
-                    self.tap.record.record.flush()
-            except (anyio.BrokenResourceError, OSError):
-                return
-            for piece in self._answers.finish():
-                if piece.kind == END and not self._left:  # a client that left may be why the server closed
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._left = True
+        if self._opening is not None:
+            self._opening.cancel()
+        if self.server is not None:
+            self.server.close()
+        self.ended()
+
+    def pause_writing(self) -> None:
+        if self.server is not None:
+            self.server.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.server is not None:
+            self.server.resume_reading()
+
+    # --- the server's side
+
+    def came(self, data: bytes) -> None:
+        """Bytes of the server: all of them are passed on."""
+        if self.client is not None:
+            self.client.write(data)
+        try:
+            for piece in self._answers.feed(data):
+                if piece.kind == HEAD and piece.head is not None:
+                    self.exchanges.answering(piece.head)
+                elif piece.kind == BODY:
+                    self.exchanges.came(piece.payload)
+                elif piece.kind == END:
                     self.exchanges.answered()
-                await self.client.send(piece.raw)
+        except Exception as problem:  # noqa: BLE001 - as above
+            self._dropped(problem)
+        self.tap.gather(self.loop)
 
-    def requests(self, chunk: bytes) -> tuple[bytes, bytes]:
-        """What to pass on of the client's bytes; or a refusal to send back, and then hang up."""
+    def server_ended(self) -> None:
+        """It says no more: nor do we, once all is passed on."""
+        for piece in self._answers.finish():
+            if piece.kind == END and not self._left:  # a client that left may be why the server closed
+                self.exchanges.answered()
+        self.ended()
+        if self.client is not None:
+            self.client.close()
+
+    # --- both
+
+    def _passed(self, pieces: list[Piece]) -> bytes | None:
+        """What to pass on of the client's bytes; None when it means another machine."""
         passed = []
-        for piece in self._requests.feed(chunk):
+        for piece in pieces:
             raw = piece.raw
             if piece.head is not None:
                 if not _ours(piece.head):
-                    return b"", _refusal(421, "the Host header names another machine than this one")
+                    return None
                 raw = _HOST_LINE.sub(lambda line: line[1] + self.tap.netloc.encode(), raw, count=1)
+            passed.append(raw)
+        return b"".join(passed)
+
+    def _note_requests(self, pieces: list[Piece]) -> None:
+        for piece in pieces:
+            if piece.head is not None:
                 self.exchanges.asked(piece.head)
             elif piece.kind == BODY:
                 self.exchanges.sent(piece.payload)
             elif piece.kind == END:
                 self.exchanges.asked_whole()
-            passed.append(raw)
-        return b"".join(passed), b""
 
-    def answers(self, chunk: bytes) -> bytes:
-        """What to pass on of the server's bytes, which is all of them."""
-        for piece in self._answers.feed(chunk):
-            if piece.kind == HEAD and piece.head is not None:
-                self.exchanges.answering(piece.head)
-            elif piece.kind == BODY:
-                self.exchanges.came(piece.payload)
-            elif piece.kind == END:
-                self.exchanges.answered()
-        return chunk
+    def _refuse(self, answer: bytes) -> None:
+        assert self.client is not None
+        self.client.write(answer)
+        self.client.close()
 
-    async def _unreachable(self, problem: Exception) -> None:
-        """The server cannot be reached: say so to whoever asks, in HTTP, for a client shows that best."""
-        why = str(problem) or "it did not accept a connection in time"
-        text = f"{self.tap.netloc} could not be reached: {why}"
-        self.tap.record.unreachable(text)
-        await self.client.receive()
-        await self.client.send(_refusal(502, text))
+    def _dropped(self, problem: Exception) -> None:
+        self.tap.record.record.say(f"One connection was dropped: {type(problem).__name__}: {problem}")
+        self.drop()
+
+    def drop(self) -> None:
+        """Let go of both ends."""
+        self.ended()
+        for end in (self.client, self.server):
+            if end is not None:
+                end.abort()
+
+    def ended(self) -> None:
+        """What is still open broke off."""
+        if not self._over:
+            self._over = True
+            self.tap.relays.discard(self)
+            self.exchanges.close()
+            self.tap.hand_over()
+
+
+class Beyond(asyncio.Protocol):
+    """The connection to the server."""
+
+    def __init__(self, relay: Relay) -> None:
+        self.relay = relay
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.relay.server = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.relay.came(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.relay.server_ended()
+
+    def pause_writing(self) -> None:
+        if self.relay.client is not None:
+            self.relay.client.pause_reading()
+
+    def resume_writing(self) -> None:
+        if self.relay.client is not None:
+            self.relay.client.resume_reading()
 
 
 def _ours(head: Head) -> bool:

@@ -21,6 +21,7 @@ from bench import ROOT, SERVERS, Bench, sse
 from fastmcp import Client as FastClient
 from fastmcp.client.transports import StdioTransport
 from mcp import Client
+from tcp_tee import TcpTee
 
 from inspector.trace.file_reader import read_trace
 from inspector.wire.events import Event, Journal
@@ -364,11 +365,60 @@ def test_the_sdks_client_talks_through_it_to_a_demo(tmp_path: Path, mode: str, v
     assert [line for line in found if line["t"] == "connection"][-1]["protocol_version"] == version
 
 
-class Peer:
-    """A server that answers with these bytes, whatever comes, and keeps what came: a witness of its own."""
+@contextmanager
+def fastmcp_over_http() -> Iterator[str]:
+    child = subprocess.Popen(
+        [sys.executable, SERVERS / "fastmcp_http.py"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    try:
+        yield child.stdout.readline().strip()
+    finally:
+        child.terminate()
+        child.stdout.close()
+        child.wait(BOUND)
 
-    def __init__(self, answer: bytes, *, then: bytes = b"", until: bytes = b"}") -> None:
-        self.answer, self.then, self.until = answer, then, until
+
+def test_a_fastmcp_client_talks_through_it_to_a_real_server_over_http(tmp_path: Path) -> None:
+    """A witness before the tap and one behind it: nothing differs but the name in `Host`."""
+
+    async def use(url: str) -> tuple[set[str], str]:
+        with anyio.fail_after(BOUND):
+            async with FastClient(url) as client:
+                tools = {tool.name for tool in await client.list_tools()}
+                called = await client.call_tool("get_current_time", {"timezone": "Europe/Paris"})
+                return tools, called.content[0].text
+
+    with (
+        fastmcp_over_http() as url,
+        TcpTee(url) as inside,
+        http_tap(tmp_path, inside.url) as tapped,
+        TcpTee(tapped) as outside,
+    ):
+        tools, text = anyio.run(use, outside.url)
+    assert tools == {"get_current_time", "convert_time"}
+    assert "Europe/Paris" in text
+    before, behind = outside.streams("h"), inside.streams("h")
+    assert before == behind
+    assert b"".join(up for up, _ in behind).count(b"\r\nHost: h\r\n") >= 3
+    carried = b"".join(down for _, down in behind)
+    assert b"Europe/Paris" in carried
+    found = [line for line in lines(tmp_path / "http.jsonl") if line["t"] == "rpc" and line["dir"] == "s2c"]
+    assert found
+    assert all(line["raw"].encode() in carried for line in found)
+
+
+class Peer:
+    """A server that answers with these bytes, whatever comes, and keeps what came: a witness of its own.
+
+    ends: it closes then, whatever else it announced.
+    """
+
+    def __init__(self, answer: bytes, *, then: bytes = b"", until: bytes = b"}", ends: bool = False) -> None:
+        self.answer, self.then, self.until, self.ends = answer, then, until, ends
         self.go = threading.Event()
         self.came = b""
         self.left = threading.Event()
@@ -390,6 +440,8 @@ class Peer:
                     return
                 self.came += piece
             connection.sendall(self.answer)
+            if self.ends:
+                return
             if self.then:
                 assert self.go.wait(BOUND)
                 connection.sendall(self.then)
@@ -444,6 +496,33 @@ def test_over_http_only_the_host_is_rewritten(tmp_path: Path) -> None:
     kinds = [(line["t"], line.get("phase") or line.get("kind")) for line in lines(tmp_path / "http.jsonl")]
     assert ("rpc", "request") in kinds
     assert ("rpc", "result") in kinds
+
+
+@pytest.mark.parametrize("last", [b"5\r\nab", b"1", b"HTTP/1.1 200"])
+def test_what_breaks_off_comes_through_once(tmp_path: Path, last: bytes) -> None:
+    """Half a head, half a length, half a chunk: the last bytes of either side."""
+    asked = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = last if last.startswith(b"HTTP") else head + b"2\r\n{}\r\n" + last
+    with Peer(answer, until=b"GET /half", ends=True) as peer:
+        with http_tap(tmp_path, peer.url) as url, connect(url) as client:
+            client.sendall(asked + b"GET /half")
+            client.shutdown(socket.SHUT_WR)
+            assert b"".join(iter(lambda: client.recv(65_536), b"")) == answer
+        assert peer.came == asked.replace(b"localhost", peer.url.split("/")[2].encode()) + b"GET /half"
+    (end,) = [line for line in lines(tmp_path / "http.jsonl") if line.get("phase") == "end"]
+    assert end["aborted"] is True
+
+
+def test_a_client_that_does_not_read_yet_gets_every_byte_and_so_does_a_server(tmp_path: Path) -> None:
+    large = b"x" * 3_000_000
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(large)
+    with Peer(answer, then=large) as peer:
+        peer.go.set()
+        with http_tap(tmp_path, peer.url) as url, connect(url) as client:
+            client.sendall(b"POST /mcp HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n" + b"y" * 2_999_999 + b"}")
+            assert receive(client, len(answer) + len(large)) == answer + large
+    assert peer.came.count(b"y") == 2_999_999
 
 
 def test_a_stream_comes_through_as_it_is_sent(tmp_path: Path) -> None:
