@@ -168,6 +168,7 @@ def _of_recording(number: int, made: Path, kind: str, data_dir: Path | None, **o
     """From the database, by the very work of the Traces screen; it knows what was passed to the servers."""
     from inspector.console.exporting import Work, searched, written
     from inspector.console.redacting import passed_to
+    from inspector.settings.given import Given
     from inspector.settings.paths import Paths
     from inspector.settings.servers import ServerList
     from inspector.settings.tokens import TokenStore
@@ -175,7 +176,8 @@ def _of_recording(number: int, made: Path, kind: str, data_dir: Path | None, **o
 
     paths = Paths.locate(data_dir)
     servers = ServerList(paths.servers).all().values() if paths.servers.exists() else ()
-    rules = rules_of(passed_to(servers, TokenStore(paths.tokens)), **options)
+    known = [*passed_to(servers, TokenStore(paths.tokens)), *Given(paths.data / "given").of(number)]
+    rules = rules_of(known, **options)
     work = Work(number, Range(), rules, made.with_name("told"))
     if rules is not None:
         work = replace(work, learned=searched(paths.database, work).learned)

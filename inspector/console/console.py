@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -23,7 +24,7 @@ from inspector.console.hosting import Hosting
 from inspector.console.rawframes import RawFrames
 from inspector.console.recorded import recorded_server, recorded_servers
 from inspector.console.recordings import Recordings
-from inspector.console.redacting import passed_to
+from inspector.console.redacting import passed_to, to_remember
 from inspector.console.replays import Replays
 from inspector.console.scripts import Scripts
 from inspector.console.signing import SignIns
@@ -32,7 +33,7 @@ from inspector.console.subscriptions import Subscriptions
 from inspector.console.tapped import Taps
 from inspector.console.tidy import Tidy
 from inspector.console.worker import Worker
-from inspector.errors import ConnectionLost, LoupeError, UsageError
+from inspector.errors import ConnectionLost, LoupeError, StorageError, UsageError
 from inspector.replay.check import Tool
 from inspector.settings.answers import Answers
 from inspector.settings.frames import SavedFrames
@@ -96,6 +97,7 @@ class Console:
         self._connections: dict[str, Connection] = {}
         self._extras: dict[str, Extras] = {}
         self._opening: dict[str, threading.Lock] = {}
+        self._passed: set[str] = set()
         self._lock = threading.Lock()
         self._stack = ExitStack()
 
@@ -217,6 +219,7 @@ class Console:
             self.disconnect(key)
             spec = self.servers_file.get(key)
             require_resolved(spec)
+            self._give(spec)
             connection = Connection(
                 spec, self.journal, self.portal, self.children, server_key=key, tokens=self.tokens
             )
@@ -285,7 +288,16 @@ class Console:
             self.asking.dropped(connection.c)
             self.subscriptions.dropped(connection.c)
 
+    def _give(self, spec: ServerSpec) -> None:
+        """What a server is about to get is hidden in exports of this recording, whatever becomes of its definition."""
+        self._passed.update(passed_to([spec], self.tokens))
+        try:
+            self.recordings.given.remember(self.recorder.session, to_remember(spec))
+        except StorageError as problem:
+            logging.getLogger(__name__).warning("%s %s", problem.message, problem.remedy)
+
     def _scratch(self, spec: ServerSpec) -> Connection:
+        self._give(spec)
         return Connection(spec, self.journal, self.portal, self.children)
 
     def extras(self, key: str) -> Extras:
@@ -315,9 +327,15 @@ class Console:
         catalog = self.catalogs.known(key, what)
         return None if catalog is None else catalog.definition(tool)
 
-    def secrets(self) -> Iterator[str]:
-        """Values that servers were given by us and that no export may hold; a tap hides its own before we see them."""
+    def secrets(self, session: int | None = None) -> Iterator[str]:
+        """Values that servers were given by us and that no export may hold; a tap hides its own before we see them.
+
+        session: also what they were given in that recording, though their definitions were changed since.
+        """
         yield from passed_to(self.servers_file.all().values(), self.tokens)
+        yield from self._passed | self.tokens.dropped
+        if session is not None:
+            yield from self.recordings.given.of(session)
 
     def tools(self, key: str) -> Tool | None:
         """How to find a tool of a server by name; None when its tools were not listed."""

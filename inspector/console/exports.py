@@ -94,11 +94,13 @@ class Exports:
         self._lock = threading.RLock()
 
     def plan(self, session: int, secrets: Callable[[], Iterable[str]]) -> Plan:
-        """The plan of a session; new ones know these values, which were passed to servers."""
+        """The plan of a session. It knows these values, which were passed to servers; with more it searches anew."""
         with self._lock:
-            found = self._plans.pop(session, None)
+            found, known = self._plans.pop(session, None), Rules.default(secrets()).known
             if found is None:
-                found = Plan(session, Rules.default(secrets()))
+                found = Plan(session, Rules.default(known))
+            elif not set(known) <= set(found.rules.known):
+                self.change(found, rules=replace(found.rules, known=tuple({*found.rules.known, *known})))
             self._plans[session] = found
             while len(self._plans) > KEPT:
                 self._drop(self._plans.popitem(last=False)[1])

@@ -22,6 +22,7 @@ from typing import Final
 from inspector.console.opening import open_file
 from inspector.console.worker import Worker
 from inspector.errors import Cancelled, FileError, LoupeError, StorageError, UsageError
+from inspector.settings.given import Given
 from inspector.settings.paths import Paths, is_running, living_consoles
 from inspector.settings.retention import Retention, RetentionFile
 from inspector.trace import deleting
@@ -79,6 +80,7 @@ class Recordings:
         self._began = time.time()
         self.forget: Callable[[str], None] = lambda server_key: None
         """Told of the server keys of a file that is deleted."""
+        self.given = Given(paths.data / "given")
 
     def start(self) -> None:
         """Begin the upkeep: what was left half-done now, retention now and once a day."""
@@ -227,6 +229,7 @@ class Recordings:
                 if each.state == "reading" and not is_running(each.pid, each.pid_started)
             ]  # fmt: skip
             unfinished = store.unfinished()
+            self.given.only([each.id for each in store.sessions()])
         for session in [*dead, *unfinished]:
             self._delete(session)
         if not self._others():
@@ -251,6 +254,7 @@ class Recordings:
             self._recorder.write(lambda db: deleting.mark(db, session), WRITE_S)
             while self._recorder.write(lambda db: deleting.delete_some(db, session), WRITE_S):
                 pass
+            self.given.forget(session)
 
 
 def kept_since(session: Session, store: Store) -> float:

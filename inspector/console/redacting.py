@@ -13,7 +13,7 @@ from inspector.settings.tokens import TokenStore
 from inspector.settings.variables import expand_environment
 from inspector.trace.redact import Redactor, Rules
 from inspector.trace.redact.names import secret_name
-from inspector.trace.redact.rules import KNOWN, OPTIONAL, WHAT
+from inspector.trace.redact.rules import KNOWN, OPTIONAL, WHAT, known_forms
 
 
 def redactor_for(
@@ -33,7 +33,16 @@ def given_to(*specs: ServerSpec, first: int = 1) -> Redactor | None:
 
 def passed_to(specs: Iterable[ServerSpec], tokens: TokenStore | None = None) -> Iterator[str]:
     """Values we gave these servers that may be secrets: environment, headers, parts of the URL, flags, tokens."""
-    for spec in map(_as_started, specs):
+    return _passed(map(_as_started, specs), tokens)
+
+
+def to_remember(spec: ServerSpec) -> list[str]:
+    """The same of one definition as it is written, with its placeholders, as far as a redactor would look for it."""
+    return [value for value in _passed([spec], None) if known_forms(value)]
+
+
+def _passed(specs: Iterable[ServerSpec], tokens: TokenStore | None) -> Iterator[str]:
+    for spec in specs:
         if tokens is not None and spec.url is not None:
             yield from tokens.secrets(spec.url)
         if spec.oauth is not None and spec.oauth.client_secret:

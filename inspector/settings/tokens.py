@@ -35,6 +35,8 @@ class TokenStore:
         self.path = path
         self._say = say
         self._lock = threading.RLock()
+        self.dropped: set[str] = set()
+        """Secrets that were kept once in this run: renewed, or signed out of. In memory only. Never to show."""
         self._keyring = _keyring()
         self._refused = ""
 
@@ -63,11 +65,13 @@ class TokenStore:
         """Put values beside what is kept; None takes one out. Raises StorageError."""
         with self._lock:
             kept = {**self.get(url), **changes}
+            self.dropped.update(self.secrets(url))
             self._put(url, {key: value for key, value in kept.items() if value is not None})
 
     def forget(self, url: str) -> None:
         """Sign out: nothing is kept for this server any more. Raises StorageError, also when a keyring keeps it."""
         with self._lock:
+            self.dropped.update(self.secrets(url))
             self._to_file(url, {})
             if self._keyring is not None:
                 self._take_out(url)

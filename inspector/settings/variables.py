@@ -84,6 +84,11 @@ def expand_environment(spec: ServerSpec, environ: Mapping[str, str] | None = Non
     return found
 
 
+def expand_text(text: str, environ: Mapping[str, str] | None = None) -> str:
+    """The same of one text; what has no value stays."""
+    return _PLACEHOLDER.sub(lambda match: _variable(match, environ), text)
+
+
 def placeholders(spec: ServerSpec, environ: Mapping[str, str] | None = None) -> dict[str, str]:
     """The values the environment puts in, each with the placeholder to show instead. For hiding, never to show."""
     known: dict[str, str] = {}

@@ -28,7 +28,7 @@ def recording_of(session: int) -> Session:
 
 def plan_of(session: int) -> Plan:
     """The plan, which knows what was passed to servers."""
-    return console().exports.plan(session, console().secrets)
+    return console().exports.plan(session, lambda: console().secrets(session))
 
 
 @exports.get("/traces/<int:session>/export")
