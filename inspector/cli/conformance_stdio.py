@@ -118,8 +118,8 @@ def play(scenario: Scenario, folder: Path, client: Client, timeout: float) -> di
     try:
         played = client(server, told, own, timeout)
     finally:  # also when a person interrupts
-        lives = read(own)
-        left = _left([life.pid for life in lives], own)
+        left = _left([life.pid for life in read(own)], own)
+        lives = read(own)  # again: what the servers saw while they ended counts
         _end(helpers(lives), lambda words: words == ["sleep", str(LONGEST)])
     seen = Seen(lives, played.exit is not None, tuple(left))
     checks = judged(scenario, seen)

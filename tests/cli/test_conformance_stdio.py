@@ -67,7 +67,13 @@ def test_our_client_passes(own: dict[str, dict[str, Any]], name: str) -> None:
 
 DEFECTS = [
     ("none", "healthy", set()),
-    ("none", "cancel", set()),
+    ("none", "unknown-version", {"disconnects"}),
+    ("none", "future-version", {"gives-up"}),
+    ("idle", "healthy", {"started"}),
+    ("restarts", "exit-at-start", {"starts"}),
+    ("blind", "silence", {"no-calls"}),
+    ("cancels", "error-answer", {"no-cancel"}),
+    ("deaf", "server-requests", {"answers-ping", "answers-roots-list", "answers-nobody-knows"}),
     ("none", "crash-mid-call", set()),
     ("odd", "healthy", {"frames", "opening"}),
     ("kills", "healthy", {"closing"}),
@@ -110,6 +116,11 @@ def test_a_defect_is_named(
     document = naive[defect, name]
     assert failed(document) == wrong
     assert document["ok"] is (wrong == set())
+
+
+def test_every_check_of_the_suite_can_fail(own: dict[str, dict[str, Any]]) -> None:
+    checks = {check["id"] for document in own.values() for check in document["checks"]}
+    assert checks | {"started"} == {id_ for _, _, wrong in DEFECTS for id_ in wrong}
 
 
 def test_the_command_writes_a_verdict_and_exits_with_1_when_a_client_fails(tmp_path: Path) -> None:

@@ -111,7 +111,15 @@ class Client:
 
 
 def main() -> None:
+    if DEFECT == "idle":
+        return
     client = Client()
+    for _ in range(5 if DEFECT == "restarts" else 0):
+        client.server.wait(10)
+        client = Client()
+    if DEFECT == "blind":
+        client.ask("tools/call", {"name": "first"}, 0.2)
+        return client.close()
     client.open()
     tools = client.ask("tools/list", {}).get("result", {}).get("tools", [])
     given = {one["name"]: one for one in CONTEXT.get("toolCalls", [])}
@@ -122,6 +130,8 @@ def main() -> None:
         try:
             wait = 0.3 if DEFECT == "deaf" else wait
             client.ask("tools/call", {"name": tool["name"], "arguments": {"token": token}}, wait)
+            if DEFECT == "cancels":
+                client.note("notifications/cancelled", {"requestId": client.last})
         except Gone:
             if DEFECT == "no-restart":
                 break

@@ -76,7 +76,7 @@ class HeldStdout(Ending):
     name = "held-stdout"
     asks = "Ends although stdout never does."
     level = FIELD
-    source = f"{SHUTDOWN}; seen: servers behind npx and uvx, servers with helpers"
+    source = f"{SHUTDOWN}; ours"
 
     def start(self, server: SuiteServer) -> None:
         child = subprocess.Popen(["sleep", str(LONGEST)], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -163,7 +163,7 @@ class ClosedStdin(Crash):
     name = "closed-stdin"
     level = FIELD
     asks = "Is not killed by the broken pipe; starts the server again and goes on."
-    source = "seen: servers whose reader thread died"
+    source = "ours"
 
     def request(self, server: SuiteServer, method: str, id_: Any, params: dict[str, Any]) -> None:
         server.answer(method, id_, params)

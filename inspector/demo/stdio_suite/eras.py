@@ -46,14 +46,14 @@ class Code32601(OldServer):
     """Refuses the probe with -32601."""
 
     name = "probe-32601"
-    source = f"{FALLBACK}; seen: TypeScript SDK 1.x, C# SDK"
+    source = f"{FALLBACK}; seen: servers of the TypeScript SDK 1.x and the C# SDK"
 
 
 class Code32602(OldServer):
     """Refuses the probe with -32602, after 250 lines on stderr."""
 
     name = "probe-32602"
-    source = f"{FALLBACK}; seen: Python SDK 1.x"
+    source = f"{FALLBACK}; seen: servers of the Python SDK 1.x"
     code, message, data = -32602, "Invalid request parameters", ""
 
     def request(self, server: SuiteServer, method: str, id_: Any, params: dict[str, Any]) -> None:
@@ -66,7 +66,7 @@ class Code32000(OldServer):
     """Refuses the probe with -32000."""
 
     name = "probe-32000"
-    source = f"{FALLBACK}; seen: servers of the TypeScript SDK that want initialize first"
+    source = f"{FALLBACK}; seen over HTTP: server-everything, @playwright/mcp"
     code, message = -32000, "Bad Request: Server not initialized"
 
 
@@ -74,7 +74,7 @@ class CodeZero(OldServer):
     """Refuses the probe with the code 0."""
 
     name = "probe-0"
-    source = f"{FALLBACK}; seen: Go SDK before 2026"
+    source = f"{FALLBACK}; seen: slop-mcp 0.15.0 (Go)"
     code, message = 0, 'method "server/discover" is invalid during session initialization'
 
 
@@ -109,7 +109,7 @@ class Stateful(OldServer):
 
     name = "probe-lists-old"
     asks = "Sends initialize: that the probe was answered does not make a server modern."
-    source = f"{VERSIONS}; seen: kubernetes-mcp-server (stateful)"
+    source = f"{VERSIONS}; seen over HTTP: kubernetes-mcp-server, stateful"
 
     def request(self, server: SuiteServer, method: str, id_: Any, params: dict[str, Any]) -> None:
         if method != DISCOVER:
@@ -153,7 +153,7 @@ class EraLock(Modern):
     name = "era-lock"
     eras = ("handshake", "modern")
     era_lock = True
-    source = f"{FALLBACK}; seen: Python SDK 2.x"
+    source = f"{FALLBACK}; seen: servers of the Python SDK 2.x"
 
 
 class SecondInitialize(Modern):
@@ -161,7 +161,7 @@ class SecondInitialize(Modern):
 
     name = "duplicate-initialize"
     eras = ("handshake", "modern")
-    source = f"{FALLBACK}; seen: Go SDK of 2026"
+    source = f"{FALLBACK}; seen: kubernetes-mcp-server (Go)"
 
     def request(self, server: SuiteServer, method: str, id_: Any, params: dict[str, Any]) -> None:
         if method == INITIALIZE and server.kept:
@@ -176,7 +176,7 @@ class SlowStart(Scenario):
     name = "slow-start"
     group = "era"
     asks = "Gets through, whether it waited or had begun to fall back."
-    source = f"{FALLBACK}; seen: servers of both eras that start for 2 to 6 s"
+    source = f"{FALLBACK}; seen: workspace-mcp 2.2.1, 3.9 s"
     era_lock = True
     timeouts = QUICK
 
@@ -252,7 +252,7 @@ class Silence(Scenario):
     name = "silence"
     group = "era"
     asks = "Gives up after its own time-out, and closes."
-    source = "2025-11-25 basic/lifecycle (timeouts); seen: servers that wait for a network at their start"
+    source = "2025-11-25 basic/lifecycle (timeouts); seen: the servers of Stripe and Apify without a network"
     reaches = None
     timeouts: Mapping[str, int] = MappingProxyType({"probe": 500, "connect": 2000})
 
@@ -271,7 +271,7 @@ class ExitAtStart(Scenario):
     name = "exit-at-start"
     group = "era"
     asks = "Gives up after at most two more starts."
-    source = "seen: servers without their API key"
+    source = "seen: servers that want an API key (Sentry, Figma, Supabase)"
     reaches = None
     lives = 3
 

@@ -101,7 +101,7 @@ class Noise(Noisy):
     """Prints a banner on stdout at its start and a log line before each answer."""
 
     name = "noise"
-    source = f"{STDIO} (a server must not do this); seen: @azure/mcp 2.0.5, dotenv, npx"
+    source = f"{STDIO} (a server must not do this); seen: @azure/mcp 2.0.5"
 
     def start(self, server: SuiteServer) -> None:
         server.raw(b"\n> server@1.0.0 start\n> node dist/index.js\n\n[dotenv] injecting env (0) from .env\n")

@@ -220,7 +220,7 @@ class ErrorAnswer(Scenario):
     name = "error-answer"
     group = "cancelling"
     asks = "Takes it for the answer it is: no cancelling, no new process, on to the next call."
-    source = "JSON-RPC 2.0 §5.1; seen: proxies that pass on what their client library made up"
+    source = "JSON-RPC 2.0 §5.1; ours"
 
     def request(self, server: SuiteServer, method: str, id_: Any, params: dict[str, Any]) -> None:
         if is_call(method, params, "first"):
