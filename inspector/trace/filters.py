@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+FIRST_ROWS = 2_000
+"""Looked at first: where a page is full by then, the walk to where looking ends is not worth its while."""
 SCAN_ROWS = 50_000
 SCAN_BYTES = 64 << 20
 
@@ -86,15 +88,36 @@ def find(
     axis = _axis(conn, session, wanted)
     span = _Range(after, before, descending)
     condition, values = _rest(wanted, axis.name)
-    bound = _bound(conn, session, axis, span) if condition else None
+    if not condition:
+        return _scan(conn, session, axis, span, (condition, values, wanted.text), limit, None)
+    found = Found([], None)
+    for most in (min(FIRST_ROWS, SCAN_ROWS), SCAN_ROWS):
+        bound = _bound(conn, session, axis, span, most)
+        found = _scan(conn, session, axis, span, (condition, values, wanted.text), limit, bound)
+        if bound is None or found.scanned_to != bound:
+            break
+    return found
+
+
+def _scan(
+    conn: sqlite3.Connection,
+    session: int,
+    axis: _Axis,
+    span: _Range,
+    rest: tuple[str, tuple[Any, ...], str],
+    limit: int,
+    bound: int | None,
+) -> Found:
+    """rest: the condition, its values and the text to look for. bound: the last seq that is looked at."""
+    condition, values, text = rest
     if bound is not None:
         span = span.until(bound)
-    columns = "seq, raw, body" if wanted.text else "seq"
+    columns = "seq, raw, body" if text else "seq"
     sql = _walk(axis, span, columns, condition)
     cursors = [conn.execute(sql, _values(session, axis, value, span) + values) for value in axis.values]
-    rows = heapq.merge(*cursors, key=lambda row: row[0], reverse=descending)
+    rows = heapq.merge(*cursors, key=lambda row: row[0], reverse=span.descending)
     try:
-        return _collect(rows, wanted.text, limit, bound)
+        return _collect(rows, text, limit, bound)
     finally:
         for cursor in cursors:
             cursor.close()
@@ -174,9 +197,9 @@ def _values(session: int, axis: _Axis, value: Any, span: _Range) -> tuple[Any, .
     return (session, span.after, span.before, *own)
 
 
-def _bound(conn: sqlite3.Connection, session: int, axis: _Axis, span: _Range) -> int | None:
-    """The seq of the last row that may be looked at; None when the whole range is short enough."""
-    sql = f"{_walk(axis, span, 'seq', '')} LIMIT 1 OFFSET {SCAN_ROWS - 1}"
+def _bound(conn: sqlite3.Connection, session: int, axis: _Axis, span: _Range, most: int) -> int | None:
+    """The seq of the last of `most` rows that may be looked at; None when the whole range is short enough."""
+    sql = f"{_walk(axis, span, 'seq', '')} LIMIT 1 OFFSET {most - 1}"
     ends: list[int] = [
         row[0]
         for value in axis.values
