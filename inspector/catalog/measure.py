@@ -25,6 +25,7 @@ PARTS: Final = (
     "other",
 )
 """Where a definition's bytes go; `other` is braces, commas and every key not named here."""
+TOO_DEEP: Final = "nested too deeply to weigh by part"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +62,7 @@ def weigh(item: Item) -> tuple[Measure, bool]:
         members, plain = _members(item.raw, item.value)
     except RecursionError:
         text = jsontext.compact(item.raw)
-        why = "nested too deeply to weigh by part"
-        return Measure(item.name, _size(text), {"other": _size(text)}, text, why), False
+        return Measure(item.name, _size(text), {"other": _size(text)}, text, TOO_DEEP), False
     text = item.raw if plain else "{" + ",".join([member for _, member in members]) + "}"
     size = _size(text)
     return Measure(item.name, size, _parts(members, size), text, item.broken), plain

@@ -71,8 +71,8 @@ def _points(segment: str) -> str:
     spec="RFC 8259 §4 (names SHOULD be unique)",
 )
 def keys_repeated(subject: Subject) -> Iterator[Hit]:
-    for index, item in enumerate(subject.listing.items):
-        if _is_plain(item.raw, item.value):
+    for entry in subject.entries:
+        if _is_plain(entry.raw, entry.value):
             continue
         twice: list[str] = []
 
@@ -80,9 +80,9 @@ def keys_repeated(subject: Subject) -> Iterator[Hit]:
             keys = [key for key, _ in pairs]
             twice += [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
 
-        json.loads(item.raw, object_pairs_hook=note, parse_int=str)
+        json.loads(entry.raw, object_pairs_hook=note, parse_int=str)
         if twice:
-            yield Hit(index, "", f"`{twice[0]}` stands twice in one object")
+            yield Hit(entry.index, "", f"`{twice[0]}` stands twice in one object")
 
 
 def _is_plain(raw: str, value: Any) -> bool:

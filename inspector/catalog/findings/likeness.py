@@ -26,7 +26,10 @@ _FEWEST_WORDS = 4
 
 @dataclass(frozen=True, slots=True)
 class _Profile:
-    tool: Tool
+    """What is compared of a tool, so that its definition need not be kept parsed."""
+
+    index: int
+    name: str
     words: frozenset[str]
     parameters: frozenset[str]
 
@@ -38,16 +41,17 @@ class _Profile:
     why="The model has only the names to tell them apart, and a search ranks them alike.",
     remedy="Say in each what it does that the other does not.",
     spec="ours",
+    across=True,
 )
 def description_same(subject: Subject) -> Iterator[Hit]:
-    first: dict[str, Tool] = {}
+    first: dict[str, str] = {}
     for tool in subject.tools:
         said = " ".join(tool.description.lower().split())
         if not said:
             continue
-        other = first.setdefault(said, tool)
-        if other is not tool and other.name != tool.name:
-            yield Hit(tool.index, "/description", f"the same words as `{other.name}`")
+        other = first.setdefault(said, tool.name)
+        if other != tool.name:
+            yield Hit(tool.index, "/description", f"the same words as `{other}`")
 
 
 @rule(
@@ -57,6 +61,7 @@ def description_same(subject: Subject) -> Iterator[Hit]:
     why="Names, descriptions and parameters share nearly all their words; the choice becomes a guess.",
     remedy="Make them one tool with a parameter, or open each description with what sets it apart.",
     spec=f"ours: {_LIKE:.0%} of all words shared, rare words counting more, and the same parameters",
+    across=True,
 )
 def tools_alike(subject: Subject) -> Iterator[Hit]:
     profiles = [_profile(tool) for tool in subject.tools]
@@ -64,15 +69,15 @@ def tools_alike(subject: Subject) -> Iterator[Hit]:
     how_often = Counter(word for each in profiles for word in each.words)
     weights = {word: log(1 + len(profiles) / often) for word, often in how_often.items()}
     for one, other in _candidates(profiles, how_often):
-        if one.parameters == other.parameters and one.tool.name != other.tool.name:
+        if one.parameters == other.parameters and one.name != other.name:
             likeness = _weight(one.words & other.words, weights) / _weight(one.words | other.words, weights)
             if likeness >= _LIKE:
-                yield Hit(one.tool.index, "", f"shares {likeness:.0%} of its words with `{other.tool.name}`")
+                yield Hit(one.index, "", f"shares {likeness:.0%} of its words with `{other.name}`")
 
 
 def _profile(tool: Tool) -> _Profile:
     properties = object_of(object_of(tool.value.get("inputSchema")).get("properties"))
-    return _Profile(tool, _words(f"{tool.name} {tool.description}"), frozenset(properties))
+    return _Profile(tool.index, tool.name, _words(f"{tool.name} {tool.description}"), frozenset(properties))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -94,7 +99,7 @@ def _candidates(profiles: list[_Profile], how_often: Counter[str]) -> Iterator[t
         seen: dict[int, _Profile] = {}
         for word in shared[:_RARE_WORDS]:
             group = groups.setdefault(word, [])
-            seen |= {other.tool.index: other for other in group[-_MOST_NEIGHBOURS:]}
+            seen |= {other.index: other for other in group[-_MOST_NEIGHBOURS:]}
             group.append(each)
         if seen:
             best = max(

@@ -27,7 +27,7 @@ def hints(subject: Subject) -> list[Hints]:
     """The cache hints of each page that holds a list; [] outside the modern era, where they do not count."""
     if subject.era != MODERN:
         return []
-    pages = [page for page in subject.listing.pages if not page.fault]
+    pages = [page for page in subject.pages if not page.fault]
     return [assess(_result(page), method=_METHODS[subject.what], era=MODERN) for page in pages]
 
 
@@ -43,9 +43,10 @@ def _result(page: ListedPage) -> dict[str, Any]:
     why="Whatever it should have listed is missing from this catalog.",
     remedy="Look at the raw answer: an error, text that is no JSON, or another result shape.",
     spec="MCP 2026-07-28 schema (ListToolsResult and its kin)",
+    across=True,
 )
 def page_unreadable(subject: Subject) -> Iterator[Hit]:
-    for number, page in enumerate(subject.listing.pages, 1):
+    for number, page in enumerate(subject.pages, 1):
         if page.fault:
             yield Hit(None, "", f"page {number}: {page.fault}")
 
@@ -57,10 +58,11 @@ def page_unreadable(subject: Subject) -> Iterator[Hit]:
     why="Seen from gateways whose upstream failed: no error, no tools, and the emptiness may be cached.",
     remedy="Read the server's stderr and ask again; a server without tools should not announce them.",
     spec="MCP 2026-07-28 server/tools#capabilities; seen from a FastMCP 4.1 proxy before a handshake upstream",
+    across=True,
 )
 def list_empty(subject: Subject) -> Iterator[Hit]:
-    readable = subject.listing.pages and not any(page.fault for page in subject.listing.pages)
-    if subject.what == TOOLS and readable and not subject.listing.items:
+    readable = subject.pages and not any(page.fault for page in subject.pages)
+    if subject.what == TOOLS and readable and not subject.measures:
         yield Hit(None, "", "no tools, and no error either")
 
 
@@ -71,9 +73,10 @@ def list_empty(subject: Subject) -> Iterator[Hit]:
     why="It comes as one line or one body; clients with a line limit die on it, others wait for all of it.",
     remedy="Split the list with nextCursor, or let clients discover tools step by step.",
     spec=f"{_PAGING}; field reports A6",
+    across=True,
 )
 def page_large(subject: Subject) -> Iterator[Hit]:
-    for number, page in enumerate(subject.listing.pages, 1):
+    for number, page in enumerate(subject.pages, 1):
         if page.wire_bytes > _LARGE_PAGE:
             yield Hit(None, "", f"page {number} has {page.wire_bytes:,} bytes")
 
@@ -85,10 +88,11 @@ def page_large(subject: Subject) -> Iterator[Hit]:
     why="A client that follows it never comes to an end.",
     remedy="Leave nextCursor out on the last page, and encode the position in the cursor.",
     spec=f"{_PAGING}; field reports E1",
+    across=True,
 )
 def cursor_repeats(subject: Subject) -> Iterator[Hit]:
     asked: set[str] = set()
-    for number, page in enumerate(subject.listing.pages, 1):
+    for number, page in enumerate(subject.pages, 1):
         if number <= len(subject.cursors):
             asked.add(jsontext.compact_value(subject.cursors[number - 1]))
         if isinstance(page.next_cursor, str) and jsontext.compact_value(page.next_cursor) in asked:
@@ -104,11 +108,12 @@ def cursor_repeats(subject: Subject) -> Iterator[Hit]:
     why="The server does not look at the cursor; the list never ends, or items count twice.",
     remedy="Honour the cursor, and answer -32602 to one that is not known.",
     spec=f"{_PAGING}; field reports E3",
+    across=True,
 )
 def cursor_ignored(subject: Subject) -> Iterator[Hit]:
     pages: dict[tuple[str, ...], int] = {}
-    for number in range(len(subject.listing.pages)):
-        texts = tuple([item.raw for item in subject.listing.items if item.page == number])
+    for number in range(len(subject.pages)):
+        texts = tuple([each.raw for each in subject.entries if each.page == number])
         if texts and texts in pages:
             yield Hit(None, "", f"page {number + 1} is page {pages[texts] + 1} again, {len(texts):,} items")
         pages.setdefault(texts, number)
@@ -121,9 +126,10 @@ def cursor_ignored(subject: Subject) -> Iterator[Hit]:
     why="Null, a number or an object is neither an end nor a cursor; strict clients refuse the page.",
     remedy="Send a string, or leave nextCursor out on the last page.",
     spec=f"{_PAGING}; schema (Cursor)",
+    across=True,
 )
 def cursor_invalid(subject: Subject) -> Iterator[Hit]:
-    for number, page in enumerate(subject.listing.pages, 1):
+    for number, page in enumerate(subject.pages, 1):
         if page.next_cursor is not ABSENT and not isinstance(page.next_cursor, str):
             yield Hit(
                 None, "", f"page {number} has nextCursor {jsontext.compact_value(page.next_cursor)[:60]}"
@@ -137,11 +143,12 @@ def cursor_invalid(subject: Subject) -> Iterator[Hit]:
     why="The list goes first into the prompt; another order makes every prompt cache miss.",
     remedy="Sort the tools before listing them.",
     spec="MCP 2026-07-28 server/tools#capabilities (SHOULD be deterministic)",
+    across=True,
 )
 def order_changes(subject: Subject) -> Iterator[Hit]:
     if subject.again is None:
         return
-    before, after = subject.listing.names, subject.again.names
+    before, after = subject.names, subject.again
     if before != after and sorted(map(str, before)) == sorted(map(str, after)):
         moved = [str(name) for name, other in zip(before, after, strict=True) if name != other]
         yield Hit(None, "", f"{len(moved):,} of {len(before):,} stand elsewhere, {some(moved)} among them")
@@ -154,11 +161,12 @@ def order_changes(subject: Subject) -> Iterator[Hit]:
     why="The set must not depend on the connection or on what was called before.",
     remedy="If tools come up late, list them from the start or announce list_changed.",
     spec="MCP 2026-07-28 server/tools#capabilities (MUST NOT vary by connection)",
+    across=True,
 )
 def list_changes(subject: Subject) -> Iterator[Hit]:
     if subject.again is None:
         return
-    before, after = set(map(str, subject.listing.names)), set(map(str, subject.again.names))
+    before, after = set(map(str, subject.names)), set(map(str, subject.again))
     if before != after:
         lost, new = sorted(before - after), sorted(after - before)
         changes = [f"{word} {some(names)}" for word, names in (("gone:", lost), ("new:", new)) if names]
@@ -172,6 +180,7 @@ def list_changes(subject: Subject) -> Iterator[Hit]:
     why="Without ttlMs nothing is ever fresh, without cacheScope nothing may be shared; SDK clients refuse the page.",
     remedy="Send ttlMs and cacheScope on every list result; 0 and private when nothing may be kept.",
     spec=_CACHING,
+    across=True,
 )
 def hints_missing(subject: Subject) -> Iterator[Hit]:
     for number, page in enumerate(hints(subject), 1):
@@ -188,6 +197,7 @@ def hints_missing(subject: Subject) -> Iterator[Hit]:
     why="It is read as the careful one: never fresh, never shared. Clients differ in what they do with it.",
     remedy="Send ttlMs as a whole number of milliseconds, 0 or more, and cacheScope as public or private.",
     spec=f"{_CACHING}; field reports E9",
+    across=True,
 )
 def hints_invalid(subject: Subject) -> Iterator[Hit]:
     for number, page in enumerate(hints(subject), 1):
@@ -203,6 +213,7 @@ def hints_invalid(subject: Subject) -> Iterator[Hit]:
     why="A list has one scope; what one page may share, another may not.",
     remedy="Send the same cacheScope on every page.",
     spec=f"{_CACHING} (MUST be the same on all pages)",
+    across=True,
 )
 def hints_differ(subject: Subject) -> Iterator[Hit]:
     found = hints(subject)
@@ -218,9 +229,10 @@ def hints_differ(subject: Subject) -> Iterator[Hit]:
     why="A host asks for all of it again at every use.",
     remedy="Send the time the list really stays the same as ttlMs, in milliseconds; list_changed still overrules it.",
     spec=_CACHING,
+    across=True,
 )
 def hints_never_fresh(subject: Subject) -> Iterator[Hit]:
     found = hints(subject)
     if found and all(page.ttl_ms == 0 and page.ttl_present and not page.violations for page in found):
-        size = sum(page.wire_bytes for page in subject.listing.pages)
+        size = sum(page.wire_bytes for page in subject.pages)
         yield Hit(None, "", f"ttlMs is 0: {size:,} bytes at every use")

@@ -37,10 +37,11 @@ def name_outside_should(subject: Subject) -> Iterator[Hit]:
     why="A call can reach only one of them; Anthropic's API refuses the whole request.",
     remedy="Give each its own name; a gateway puts a prefix of its own before each server's.",
     spec=f"{_NAMES} (unique per server)",
+    across=True,
 )
 def name_duplicate(subject: Subject) -> Iterator[Hit]:
     first: dict[str, int] = {}
-    for index, name in enumerate(subject.listing.names):
+    for index, name in enumerate(subject.names):
         if name is None:
             continue
         if name in first:
@@ -56,12 +57,13 @@ def name_duplicate(subject: Subject) -> Iterator[Hit]:
     why="`a.b`, `a_b` and `aB` read alike, and a model will mix them up.",
     remedy="Rename all but one so that a word tells them apart.",
     spec=f"{_NAMES} (case-sensitive); field reports E6",
+    across=True,
 )
 def name_nearly_same(subject: Subject) -> Iterator[Hit]:
     if subject.what not in (TOOLS, PROMPTS):
         return
     alike: dict[str, dict[str, int]] = {}
-    for index, name in enumerate(subject.listing.names):
+    for index, name in enumerate(subject.names):
         if name is not None:
             alike.setdefault(_SEPARATORS.sub("", name).lower(), {}).setdefault(name, index)
     for group in alike.values():
@@ -78,6 +80,6 @@ def name_nearly_same(subject: Subject) -> Iterator[Hit]:
     spec="MCP 2026-07-28 schema (Tool, Prompt, Resource, ResourceTemplate)",
 )
 def item_broken(subject: Subject) -> Iterator[Hit]:
-    for index, measure in enumerate(subject.measures):
-        if measure.broken:
-            yield Hit(index, "", measure.broken)
+    for entry in subject.entries:
+        if entry.measure.broken:
+            yield Hit(entry.index, "", entry.measure.broken)

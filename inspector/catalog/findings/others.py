@@ -27,9 +27,10 @@ _TEMPLATE: Final = re.compile(
 )
 def resource_uri_invalid(subject: Subject) -> Iterator[Hit]:
     if subject.what == RESOURCES:
-        for index, name in enumerate(subject.listing.names):
+        for entry in subject.entries:
+            name = entry.measure.name
             if name is not None and not _URI.fullmatch(name):
-                yield Hit(index, "/uri", f"{name[:80]!r} is no absolute URI")
+                yield Hit(entry.index, "/uri", f"{name[:80]!r} is no absolute URI")
 
 
 @rule(
@@ -42,9 +43,10 @@ def resource_uri_invalid(subject: Subject) -> Iterator[Hit]:
 )
 def template_invalid(subject: Subject) -> Iterator[Hit]:
     if subject.what == TEMPLATES:
-        for index, name in enumerate(subject.listing.names):
+        for entry in subject.entries:
+            name = entry.measure.name
             if name is not None and not _TEMPLATE.fullmatch(name):
-                yield Hit(index, "/uriTemplate", f"{name[:80]!r} is no URI template")
+                yield Hit(entry.index, "/uriTemplate", f"{name[:80]!r} is no URI template")
 
 
 @rule(
@@ -57,9 +59,9 @@ def template_invalid(subject: Subject) -> Iterator[Hit]:
 )
 def resource_type_missing(subject: Subject) -> Iterator[Hit]:
     if subject.what == RESOURCES:
-        for index, item in enumerate(subject.listing.items):
-            if isinstance(item.value, dict) and not text_of(item.value.get("mimeType")):
-                yield Hit(index, "", "")
+        for entry in subject.entries:
+            if isinstance(entry.value, dict) and not text_of(entry.value.get("mimeType")):
+                yield Hit(entry.index, "", "")
 
 
 @rule(
@@ -72,12 +74,12 @@ def resource_type_missing(subject: Subject) -> Iterator[Hit]:
 )
 def prompt_argument_undescribed(subject: Subject) -> Iterator[Hit]:
     if subject.what == PROMPTS:
-        for index, item in enumerate(subject.listing.items):
-            arguments = [object_of(each) for each in list_of(object_of(item.value).get("arguments"))]
+        for entry in subject.entries:
+            arguments = [object_of(each) for each in list_of(object_of(entry.value).get("arguments"))]
             bare = [
                 text_of(each.get("name"))
                 for each in arguments
                 if not text_of(each.get("description")).strip()
             ]
             if bare:
-                yield Hit(index, "/arguments", f"no description: {some(bare)}")
+                yield Hit(entry.index, "/arguments", f"no description: {some(bare)}")

@@ -42,7 +42,11 @@ Check = Callable[[Subject], Iterable[Hit]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing to look for. title: what is so when it fires; spec: section or other source."""
+    """One thing to look for. title: what is so when it fires; spec: section or other source.
+
+    across: it looks at the list as a whole, or holds items against each other; the others are given a block of
+    items at a time.
+    """
 
     id: str
     severity: Severity
@@ -51,6 +55,7 @@ class Rule:
     remedy: str
     spec: str
     check: Check
+    across: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +88,10 @@ class Finding:
 
 
 def rule(
-    id: str, severity: Severity, title: str, *, why: str, remedy: str, spec: str
+    id: str, severity: Severity, title: str, *, why: str, remedy: str, spec: str, across: bool = False
 ) -> Callable[[Check], Rule]:
     """Make a check a `Rule`; `rules` picks up whatever the theme modules hold."""
-    return lambda check: Rule(id, severity, title, why, remedy, spec, check)
+    return lambda check: Rule(id, severity, title, why, remedy, spec, check, across)
 
 
 @functools.cache
@@ -101,18 +106,31 @@ def find(subject: Subject, *, off: frozenset[str] = frozenset()) -> list[Finding
 
     off: ids of rules not to run. Rules that concern more than `MOST_ROWS` items give one finding.
     """
-    found = [row for each in rules().values() if each.id not in off for row in _rows(each, subject)]
+    chosen = [each for each in rules().values() if each.id not in off]
+    hits = _hits_by_item([each for each in chosen if not each.across], subject)
+    found = []
+    for each in chosen:
+        found += _rows(each, subject, each.check(subject) if each.across else hits.pop(each.id))
     return sorted(found, key=_rank)
+
+
+def _hits_by_item(chosen: list[Rule], subject: Subject) -> dict[str, list[Hit]]:
+    """What the rules that look at each item by itself see, by their ids; block by block."""
+    hits: dict[str, list[Hit]] = {each.id: [] for each in chosen}
+    for block in subject.blocks() if chosen else ():
+        for each in chosen:
+            hits[each.id] += each.check(block)
+    return hits
 
 
 def _rank(finding: Finding) -> tuple[int, int, int]:
     return SEVERITIES.index(finding.severity), -(finding.saves_bytes or 0), -len(finding.places)
 
 
-def _rows(rule: Rule, subject: Subject) -> list[Finding]:
+def _rows(rule: Rule, subject: Subject, hits: Iterable[Hit]) -> list[Finding]:
     of_list: list[list[Hit]] = []
     of_items: dict[int, list[Hit]] = {}
-    for hit in rule.check(subject):
+    for hit in hits:
         if hit.index is None:
             of_list.append([hit])
         else:
@@ -138,7 +156,7 @@ def _summed(rule: Rule, subject: Subject, rows: list[list[Hit]]) -> Finding:
         message = f"{rule.title}, {len(rows):,} times: {rows[0][0].message}."
     else:
         names = [_name(subject, hits[0].index) or f"number {hits[0].index}" for hits in rows]
-        of_all = f"{len(rows):,} of {len(subject.listing.items):,} {subject.what}"
+        of_all = f"{len(rows):,} of {len(subject.measures):,} {subject.what}"
         message = f"{rule.title}: {of_all}, such as {some(names)}."
     return _finding(rule, subject, [hit for hits in rows for hit in hits], None, None, "", message)
 
@@ -168,4 +186,4 @@ def _finding(
 
 
 def _name(subject: Subject, index: int | None) -> str | None:
-    return None if index is None else subject.listing.items[index].name
+    return None if index is None else subject.measures[index].name

@@ -66,6 +66,7 @@ def provider_renames(subject: Subject) -> Iterator[Hit]:
     why="The provider refuses the request, or a call reaches the wrong tool.",
     remedy="Rename one of them; a host must route by its own registry, never by the provider's name.",
     spec=f"{_TABLE}; field reports E6",
+    across=True,
 )
 def provider_collision(subject: Subject) -> Iterator[Hit]:
     own = list(dict.fromkeys([tool.name for tool in subject.tools if tool.name]))
@@ -81,9 +82,11 @@ def provider_collision(subject: Subject) -> Iterator[Hit]:
     why="The request is refused as a whole.",
     remedy="Choose tools per request, or put a search tool in front of them.",
     spec=_TABLE,
+    across=True,
 )
 def provider_too_many(subject: Subject) -> Iterator[Hit]:
+    many = sum(1 for _ in subject.tools)
     for facts in providers.facts()["providers"].values():
         most = facts["most_tools"]["value"]
-        if most is not None and len(subject.tools) > most:
-            yield Hit(None, "", f"{len(subject.tools):,} tools, and {facts['title']} takes {most} a request")
+        if most is not None and many > most:
+            yield Hit(None, "", f"{many:,} tools, and {facts['title']} takes {most} a request")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from inspector.catalog import jsontext
 from inspector.catalog.findings.walk import Node, nodes, strings
-from inspector.catalog.measure import Measure, measure_items
+from inspector.catalog.measure import TOO_DEEP, Measure, measure_item
 from inspector.catalog.report import ListingTokens
-from inspector.catalog.snapshot import TOOLS, Listing, Snapshot
+from inspector.catalog.snapshot import TOOLS, Item, ListedPage, Snapshot, read_page
 from inspector.protocol.names import Kind, marks
+
+T = TypeVar("T")
+
+_BLOCK: Final = 32
+"""Items parsed at a time while rules look at each by itself."""
 
 # What spells emoji, scripts of Asia and mixed directions honestly; a run of such characters is not left out.
 _SPELLING: Final = re.compile(
@@ -26,13 +31,29 @@ _SPELLING: Final = re.compile(
 
 
 @dataclass(frozen=True)
-class Tool:
-    """One tool that is an object. index: its place in the listing; name: empty when it has none."""
+class Entry:
+    """One item of the list. index: its place in the list; page: from 0; raw: its JSON text as received."""
 
     index: int
-    name: str
-    value: dict[str, Any]
+    page: int
+    raw: str
     measure: Measure
+
+    @cached_property
+    def value(self) -> Any:
+        """Parsed when first asked for, kept as long as this object: hold on to no more of them than needed."""
+        return jsontext.raw_decode(self.raw)[0]
+
+
+class Tool(Entry):
+    """One tool that is an object."""
+
+    value: dict[str, Any]
+
+    @property
+    def name(self) -> str:
+        """Empty when it has none."""
+        return self.measure.name or ""
 
     @cached_property
     def inputs(self) -> list[Node]:
@@ -44,7 +65,7 @@ class Tool:
         """Every subschema of `outputSchema`, the root first."""
         return nodes(self.value.get("outputSchema"), "/outputSchema")
 
-    @property
+    @cached_property
     def parameters(self) -> list[Node]:
         """The subschemas of `inputSchema` that describe a property, nested ones too."""
         return [node for node in self.inputs if node.name is not None]
@@ -60,58 +81,78 @@ class Tool:
 
 @dataclass(frozen=True)
 class Subject:
-    """One list of a server.
+    """One list of a server, or a block of it.
 
-    era, instructions: None when not known. cursors: what each page was asked with. tokens: None when not
-    counted. again: the same list asked for a second time, None when it was not.
+    what: `tools`, `prompts`, `resources` or `templates`. places, raws: of each item, its page from 0 and its JSON
+    text as received. era, instructions: None when not known. cursors: what each page was asked with. tokens: None
+    when not counted. again: the names of the same list asked for a second time, None when it was not. kept: the
+    entries of a block.
+
+    Parsed, a list takes six times its bytes and the walk through its schemas as much again; so no more than a block
+    of it is parsed at a time, and the rules that look at each item by itself are run block by block.
     """
 
-    listing: Listing
+    what: str
+    pages: tuple[ListedPage, ...]
+    places: tuple[int, ...]
+    raws: tuple[str, ...]
     measures: tuple[Measure, ...]
     era: str | None = None
     instructions: str | None = None
     cursors: tuple[str | None, ...] = ()
     tokens: ListingTokens | None = None
-    again: Listing | None = None
+    again: tuple[str | None, ...] | None = None
+    kept: tuple[Entry, ...] | None = None
 
     @classmethod
     def of(
         cls, snapshot: Snapshot, *, again: Snapshot | None = None, tokens: ListingTokens | None = None
     ) -> Subject:
         """Read and weigh a snapshot; slow for a large one, so in the worker."""
-        listing = snapshot.listing()
+        pages, found = _read(snapshot, lambda item, _: (item.page, item.raw, measure_item(item)))
         return cls(
-            listing,
-            tuple(measure_items(listing)),
+            snapshot.what,
+            tuple(pages),
+            tuple([page for page, _, _ in found]),
+            tuple([raw for _, raw, _ in found]),
+            tuple([measure for _, _, measure in found]),
             snapshot.era,
             snapshot.instructions,
             tuple([page.cursor for page in snapshot.pages]),
             tokens,
-            again.listing() if again else None,
+            tuple(_read(again, lambda item, _: item.name)[1]) if again else None,
         )
 
     @property
-    def what(self) -> str:
-        """`tools`, `prompts`, `resources` or `templates`."""
-        return self.listing.what
+    def names(self) -> tuple[str | None, ...]:
+        return tuple([each.name for each in self.measures])
 
     @property
     def definition_bytes(self) -> int:
         return sum(each.definition_bytes for each in self.measures)
 
-    @cached_property
-    def tools(self) -> tuple[Tool, ...]:
-        """The tools that are objects, but for those nested too deeply to weigh; () for another list."""
-        if self.what != TOOLS:
-            return ()
-        pairs = zip(self.listing.items, self.measures, strict=True)
-        return tuple(
-            [
-                Tool(index, item.name or "", item.value, measure)
-                for index, (item, measure) in enumerate(pairs)
-                if isinstance(item.value, dict) and measure.broken == item.broken
-            ]
-        )
+    def blocks(self) -> Iterator[Subject]:
+        """The list a block at a time, each parsed while it is looked at; the last one knows the instructions."""
+        for start in range(0, len(self.raws), _BLOCK):
+            end = min(start + _BLOCK, len(self.raws))
+            said = self.instructions if end == len(self.raws) else None
+            yield replace(self, kept=tuple(self._entries(start, end)), instructions=said)
+
+    @property
+    def entries(self) -> Iterable[Entry]:
+        """Every item; of a whole list each is made, and parsed when looked into, as it is come to."""
+        return self._entries(0, len(self.raws)) if self.kept is None else self.kept
+
+    @property
+    def tools(self) -> Iterator[Tool]:
+        """The tools that are objects, but for those nested too deeply to weigh; none of another list."""
+        return (each for each in self.entries if isinstance(each, Tool))
+
+    def _entries(self, start: int, end: int) -> Iterator[Entry]:
+        for index in range(start, end):
+            raw, measure = self.raws[index], self.measures[index]
+            is_tool = self.what == TOOLS and raw.startswith("{") and measure.broken != TOO_DEEP
+            yield (Tool if is_tool else Entry)(index, self.places[index], raw, measure)
 
     @cached_property
     def hidden(self) -> tuple[tuple[int, str, str, Kind], ...]:
@@ -119,16 +160,27 @@ class Subject:
         return tuple(self._hidden())
 
     def _hidden(self) -> Iterator[tuple[int, str, str, Kind]]:
-        for index, (item, measure) in enumerate(zip(self.listing.items, self.measures, strict=True)):
+        for entry in self.entries:
             # Compact ASCII text can hold such a character only as DEL or as an escape.
-            if measure.text.isascii() and "\\u" not in measure.text and "\x7f" not in measure.text:
+            sent = entry.measure.text
+            if sent.isascii() and "\\u" not in sent and "\x7f" not in sent:
                 continue
-            for path, text in strings(item.value):
+            for path, text in strings(entry.value):
                 if text.isascii() and text.isprintable():
                     continue
                 for segment, kind in marks(_SPELLING.sub("", text)):
                     if kind:
-                        yield index, path, segment, kind
+                        yield entry.index, path, segment, kind
+
+
+def _read(snapshot: Snapshot, take: Callable[[Item, int], T]) -> tuple[list[ListedPage], list[T]]:
+    """The pages, and what `take` makes of each item, none of which is kept parsed."""
+    pages, found = [], []
+    for number, raw in enumerate(snapshot.raws):
+        page, taken = read_page(snapshot.what, number, raw, take)
+        pages.append(page)
+        found += taken
+    return pages, found
 
 
 def text_of(value: Any) -> str:

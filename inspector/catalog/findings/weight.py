@@ -11,6 +11,7 @@ from inspector.catalog.findings.rule import Hit, rule
 from inspector.catalog.findings.subject import Subject, Tool, list_of, object_of, size_of, some
 from inspector.catalog.jsontext import compact_value, utf8
 from inspector.catalog.measure import PARTS
+from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import estimate_bytes4
 
 _SENT: Final = ("name", "description", "inputSchema")
@@ -29,6 +30,7 @@ _MEASURED: Final = "ours, measured as in docs/definitions.md"
     why="MCP has no place for definitions shared between tools, so each one carries its copy.",
     remedy="Inline what is used once, trim what the tool does not need, or let several tools become one.",
     spec=_MEASURED,
+    across=True,
 )
 def definitions_repeated(subject: Subject) -> Iterator[Hit]:
     shared: Counter[str] = Counter()
@@ -50,6 +52,7 @@ def definitions_repeated(subject: Subject) -> Iterator[Hit]:
     why="Every conversation pays for each copy.",
     remedy="Take what is the same everywhere from the server's configuration, shorten it, or group the tools.",
     spec=f"{_MEASURED}; word for word the same in {_OFTEN} tools or more",
+    across=True,
 )
 def parameters_repeated(subject: Subject) -> Iterator[Hit]:
     shared: Counter[str] = Counter()
@@ -78,6 +81,7 @@ def _sharing(shared: Counter[str], fewest: int) -> Iterator[Hit]:
     why="Cutting the heaviest few saves more than trimming everything.",
     remedy="Start with the first one: shorten it, or load it only when it is asked for.",
     spec=f"{_MEASURED}; over {_HEAVY_BYTES:,} bytes and {_HEAVY_TIMES} times the median of its kind",
+    across=True,
 )
 def heaviest_parts(subject: Subject) -> Iterator[Hit]:
     usual = _medians(subject)
@@ -174,8 +178,9 @@ def _saved(schema: dict[str, Any]) -> int:
     why="Hosts put them into every prompt, beside the tools and often unseen.",
     remedy="Keep to what a model needs before its first call; move the rest into prompts, resources or skills.",
     spec="MCP 2026-07-28 server/discover (instructions); field reports, token shock",
+    across=True,
 )
 def instructions_heavy(subject: Subject) -> Iterator[Hit]:
     size = len(utf8(subject.instructions or ""))
-    if subject.tools and size > max(_WORTH_BYTES, subject.definition_bytes):
+    if subject.measures and subject.what == TOOLS and size > max(_WORTH_BYTES, subject.definition_bytes):
         yield Hit(None, "", f"{size:,} bytes of instructions, {subject.definition_bytes:,} of definitions")

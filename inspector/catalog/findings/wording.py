@@ -9,6 +9,7 @@ from typing import Final
 from inspector.catalog.findings.rule import Hit, rule
 from inspector.catalog.findings.subject import Subject, object_of, text_of
 from inspector.catalog.findings.walk import strings
+from inspector.catalog.snapshot import TOOLS
 
 _LONG_BYTES = 2_000
 _LONG_SHARE = 0.5
@@ -129,7 +130,7 @@ def _matching(subject: Subject, *patterns: re.Pattern[str]) -> Iterator[Hit]:
             found = _first(patterns, text)
             if found:
                 yield Hit(tool.index, path, f"…{_around(text, found)}…")
-    if subject.instructions and subject.tools:
+    if subject.instructions and subject.what == TOOLS:
         found = _first(patterns, subject.instructions)
         if found:
             yield Hit(None, "", f"the server's instructions say …{_around(subject.instructions, found)}…")
@@ -158,9 +159,9 @@ def _around(text: str, found: re.Match[str]) -> str:
     spec="MCP 2026-07-28 server/prompts, server/resources",
 )
 def item_description_missing(subject: Subject) -> Iterator[Hit]:
-    if subject.tools:
+    if subject.what == TOOLS:
         return
-    for index, item in enumerate(subject.listing.items):
-        value = object_of(item.value)
+    for entry in subject.entries:
+        value = object_of(entry.value)
         if value and not text_of(value.get("description")).strip():
-            yield Hit(index, "", "")
+            yield Hit(entry.index, "", "")
