@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from inspector.protocol.numbers import LongInteger, integer
@@ -13,14 +13,33 @@ from inspector.protocol.numbers import LongInteger, integer
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^ \t\n\r"]+')
 _DECODER = json.JSONDecoder()
-# What was parsed holds no circle: looking for one costs a fifth of the time.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
-quick_text = _ENCODER.encode
+_NAMES = ("c_make_encoder", "encode_basestring")
+
+
+def _quick(*, sort_keys: bool) -> Callable[[Any], str]:
+    """What `json.dumps` does, looking for no circle, because what was parsed holds none: that is a fifth of its time.
+
+    A `JSONEncoder` makes its C half anew for each value, which is another fifth where values are small; so it is made
+    once here, where there is one that is made as in CPython 3.11 to 3.14.
+    """
+    encoder = json.JSONEncoder(
+        ensure_ascii=False, separators=(",", ":"), sort_keys=sort_keys, check_circular=False
+    )
+    try:
+        make, string = [getattr(json.encoder, name) for name in _NAMES]
+        pieces = make(None, encoder.default, string, None, ":", ",", sort_keys, False, True)
+        if "".join(pieces({"b": [1.5, "é"], "a": None}, 0)) == encoder.encode({"b": [1.5, "é"], "a": None}):
+            return lambda value: "".join(pieces(value, 0))
+    except (AttributeError, TypeError):
+        pass
+    return encoder.encode
+
+
+quick_text = _quick(sort_keys=False)
 """A parsed value as compact JSON text, as fast as can be; a `LongInteger` in it comes out wrong."""
+quick_sorted = _quick(sort_keys=True)
+"""The same with the keys sorted at every depth."""
 _STRICT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-_SORTING_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), sort_keys=True, check_circular=False
-)
 
 
 _LENIENT_DECODER = json.JSONDecoder(parse_int=integer)
@@ -34,6 +53,37 @@ def raw_decode(text: str, at: int = 0) -> tuple[Any, int]:
         raise
     except ValueError:  # the digit limit: parsing all integers in Python costs others, so only now
         return _LENIENT_DECODER.raw_decode(text, at)
+
+
+class FloatsNoted:
+    """`raw_decode`, and whether the value has a number in it that is not written as an integer."""
+
+    def __init__(self) -> None:
+        self._seen = False
+        self._decode = json.JSONDecoder(parse_float=self._float).raw_decode
+
+    def _float(self, text: str) -> float:
+        self._seen = True
+        return float(text)
+
+    def __call__(self, text: str, at: int) -> tuple[Any, int, bool]:
+        self._seen = False
+        try:
+            value, end = self._decode(text, at)
+        except ValueError:
+            return *raw_decode(text, at), True
+        return value, end, self._seen
+
+
+def is_as_written(raw: str, value: Any, canonical: str, floats: bool) -> bool:
+    """Whether `quick_text(value)` is `raw`, from which `value` was parsed: nothing odd is in it.
+
+    canonical: `quick_sorted(value)`. It has the size of `quick_text(value)`, and where no float and no `\\u` is in it,
+    no token of JSON can be written shorter than the encoder does; so with the size the text is the same.
+    """
+    if not floats and "\\u" not in raw:
+        return len(canonical) == len(raw)
+    return quick_text(value) == raw
 
 
 def loads(text: str | bytes) -> Any:
@@ -98,6 +148,9 @@ class Reader:
 
     def peek(self) -> str:
         """The next character that is not whitespace, or an empty string at the end."""
+        char = self.text[self.at : self.at + 1]
+        if char and char not in " \t\n\r":
+            return char
         found = _WHITESPACE.match(self.text, self.at)
         self.at = found.end() if found else self.at
         return self.text[self.at : self.at + 1]
@@ -209,15 +262,14 @@ def compact_as_received(raw: str, value: Any) -> str:
     return compact(raw)
 
 
-def canonical(raw: str, value: Any, *, sure: bool = False) -> str:
+def canonical(raw: str, value: Any) -> str:
     """The compact form of `raw`, whose parsed value is at hand, with keys sorted by code point at every depth.
 
-    sure: `quick_text(value)` is known to be `raw`.
     Duplicate keys keep their order. A text nested too deeply to sort is returned compact, in received order.
     """
     try:
-        if sure or quick_text(value) == raw:
-            return _SORTING_ENCODER.encode(value)
+        if quick_text(value) == raw:
+            return quick_sorted(value)
         tree = json.loads(
             raw, object_pairs_hook=_Pairs, parse_float=_Number, parse_int=_Number, parse_constant=_Number
         )

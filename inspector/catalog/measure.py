@@ -50,22 +50,41 @@ def measure_items(listing: Listing) -> list[Measure]:
 
 def measure_item(item: Item) -> Measure:
     """Weigh one item."""
-    return weigh(item)[0]
-
-
-def weigh(item: Item) -> tuple[Measure, bool]:
-    """`measure_item`, and whether the encoder writes the item as it was received: nothing odd is in it."""
     if not isinstance(item.value, dict):
         text = jsontext.compact_as_received(item.raw, item.value)
-        return Measure(item.name, _size(text), {"other": _size(text)}, text, item.broken), False
+        return Measure(item.name, _size(text), {"other": _size(text)}, text, item.broken)
     try:
         members, plain = _members(item.raw, item.value)
     except RecursionError:
         text = jsontext.compact(item.raw)
-        return Measure(item.name, _size(text), {"other": _size(text)}, text, TOO_DEEP), False
+        return Measure(item.name, _size(text), {"other": _size(text)}, text, TOO_DEEP)
     text = item.raw if plain else "{" + ",".join([member for _, member in members]) + "}"
     size = _size(text)
-    return Measure(item.name, size, _parts(members, size), text, item.broken), plain
+    return Measure(item.name, size, _parts(members, size), text, item.broken)
+
+
+def weigh(item: Item) -> tuple[Measure, str]:
+    """`measure_item`, and the item's canonical form."""
+    members = _sorted_inside(item)
+    if members is not None:
+        canonical = "{" + ",".join([member for _, member in sorted(members)]) + "}"
+        if jsontext.is_as_written(item.raw, item.value, canonical, item.floats):
+            size = _size(item.raw)
+            return Measure(item.name, size, _parts(members, size), item.raw, item.broken), canonical
+    return measure_item(item), jsontext.canonical(item.raw, item.value)
+
+
+def _sorted_inside(item: Item) -> list[tuple[str, str]] | None:
+    """(key, `"key":value`) in received order, each value with its keys sorted; None when there are no such members."""
+    if not isinstance(item.value, dict):
+        return None
+    try:
+        return [
+            (key, f"{jsontext.quick_text(key)}:{jsontext.quick_sorted(each)}")
+            for key, each in item.value.items()
+        ]
+    except RecursionError:
+        return None
 
 
 def _members(raw: str, value: dict[str, Any]) -> tuple[list[tuple[str, str]], bool]:

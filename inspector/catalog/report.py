@@ -100,22 +100,23 @@ def measure_listing(
 ) -> MeasuredListing:
     """Read and weigh one list. tokens: count them (slow: 20 times a json.loads); rendered: for each provider too.
 
-    Item by item: of what was parsed no more than one definition is there at a time.
+    Item by item: of what was parsed no more than one definition is there at a time. Tokens are counted a page at a
+    time behind that: the tables of a tokenizer and those of the JSON reader would push each other out of the
+    processor's cache (measured: twice the time of the counting).
     """
     weighed: list[tuple[Measure, tuple[str, bytes]]] = []
     pages: list[ListedPage] = []
     counter = _Counter(raws, rendered and what == TOOLS, tokenizer) if tokens else None
 
-    def take(item: Item, end: int) -> tuple[Measure, tuple[str, bytes], ItemTokens | None]:
-        measure, plain = weigh(item)
-        key = canonical_key(item, plain=plain)
-        return measure, key, counter.item(item, measure, end) if counter else None
+    def take(item: Item, end: int) -> tuple[Measure, tuple[str, bytes], _Span]:
+        measure, canonical = weigh(item)
+        return measure, canonical_key(item, canonical), _span(item, measure, end)
 
     for number, raw in enumerate(raws):
         text = counter.page(raw) if counter else None
         page, found = read_page(what, number, raw, take, text)
         if counter:
-            counter.turn([counted for _, _, counted in found if counted])
+            counter.turn([(measure, span) for measure, _, span in found])
         pages.append(page)
         weighed += [(measure, key) for measure, key, _ in found]
     measures = tuple([measure for measure, _ in weighed])
@@ -128,17 +129,27 @@ def measure_listing(
 def count_listing(what: str, raws: list[bytes], *, tokenizer: str = O200K) -> ListingTokens:
     """The tokens alone, renderings too, for who has the rest already: a third of the bytes to hand back."""
     counter = _Counter(raws, what == TOOLS, tokenizer)
+
+    def take(item: Item, end: int) -> tuple[Measure, _Span]:
+        measure = measure_item(item)
+        return measure, _span(item, measure, end)
+
     for number, raw in enumerate(raws):
         text = counter.page(raw)
-        _, found = read_page(
-            what, number, raw, lambda item, end: counter.item(item, measure_item(item), end), text
-        )
-        counter.turn(found)
+        counter.turn(read_page(what, number, raw, take, text)[1])
     return counter.counted()
 
 
+_Span = tuple[int, int] | None
+"""Where a definition begins and ends in the page's text, None when it does not stand there as it is."""
+
+
+def _span(item: Item, measure: Measure, end: int) -> _Span:
+    return (end - len(item.raw), end) if measure.text == item.raw else None
+
+
 class _Counter:
-    """Tokens of one list as it is read: the wire, and each definition and its renderings just behind it."""
+    """Tokens of one list: the wire, and each definition and its renderings just behind it."""
 
     def __init__(self, raws: list[bytes], rendered: bool, tokenizer: str) -> None:
         # Thousands of definitions, each just affordable, would still take an hour.
@@ -155,22 +166,21 @@ class _Counter:
         self._wire = Running(text, self._tokenizer, exact=self._cheap[len(self._pages)])
         return None if "\ufffd" in text else text
 
-    def item(self, item: Item, measure: Measure, end: int) -> ItemTokens:
-        """Count an item that ends at `end` in the page's text."""
-        as_sent = self._affordable == AFFORDABLE and measure.text == item.raw
-        shared = self._wire.part(end - len(item.raw), end) if as_sent else None
+    def turn(self, items: list[tuple[Measure, _Span]]) -> None:
+        """Count a page. items: what it holds, in order."""
+        self._items += [self._item(measure, span) for measure, span in items]
+        self._pages.append(self._wire.finish())
+        self._wire = Running("", self._tokenizer)
+
+    def _item(self, measure: Measure, span: _Span) -> ItemTokens:
+        cheap = self._affordable == AFFORDABLE
+        shared = self._wire.part(*span) if span is not None and cheap else None
         sent = providers.render_all(measure.text) if self._rendered and not measure.broken else {}
         most = self._affordable if shared is None else WHATEVER
         return ItemTokens(
             shared or self._count(measure.text, most),
             {name: self._count(each.text, most) for name, each in sent.items()},
         )
-
-    def turn(self, items: list[ItemTokens]) -> None:
-        """End a page. items: of what it holds."""
-        self._pages.append(self._wire.finish())
-        self._wire = Running("", self._tokenizer)
-        self._items += items
 
     def counted(self) -> ListingTokens:
         pages = self._pages

@@ -86,7 +86,8 @@ class Item:
     """One tool, prompt, resource or template.
 
     raw: its JSON text as received. value: the same, parsed (a duplicate key keeps the last). name: `name`, `uri`
-    or `uriTemplate`, None when it has none. broken: why it cannot be used as sent, or an empty string.
+    or `uriTemplate`, None when it has none. broken: why it cannot be used as sent, or an empty string. floats: whether
+    it may hold a number that is not written as an integer.
     """
 
     page: int
@@ -94,6 +95,7 @@ class Item:
     value: Any
     name: str | None
     broken: str = ""
+    floats: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +125,10 @@ def order_sha256(names: Iterable[str | None]) -> str:
     return hashlib.sha256(jsontext.utf8(lines)).hexdigest()
 
 
-def canonical_key(item: Item, *, plain: bool = False) -> tuple[str, bytes]:
-    """What an item adds to the hash of its list: name and canonical text. Bytes, which take the least room.
-
-    plain: `raw` is known to be what the encoder writes.
-    """
-    text = jsontext.canonical(item.raw, item.value, sure=plain)
-    return item.name or "", jsontext.utf8(text)
+def canonical_key(item: Item, text: str | None = None) -> tuple[str, bytes]:
+    """What an item adds to the hash of its list: name and canonical text (`text`, when that is at hand). Bytes, which
+    take the least room."""
+    return item.name or "", jsontext.utf8(jsontext.canonical(item.raw, item.value) if text is None else text)
 
 
 def canonical_sha256(keys: list[tuple[str, bytes]]) -> str:
@@ -207,22 +206,22 @@ def _read_result(
     rest: dict[str, Any] = {}
     for key in reader.members():
         if key == _LIST_KEY[what] and reader.peek() == "[":
-            items = [take(_read_item(reader, what, number), reader.at) for _ in reader.elements()]
+            decode = jsontext.FloatsNoted()
+            items = [take(_read_item(reader, decode, what, number), reader.at) for _ in reader.elements()]
         else:
             rest[key] = reader.value()
     return items, rest
 
 
-def _read_item(reader: jsontext.Reader, what: str, number: int) -> Item:
+def _read_item(reader: jsontext.Reader, decode: jsontext.FloatsNoted, what: str, number: int) -> Item:
     start = reader.at
-    value = reader.value()
+    value, reader.at, floats = decode(reader.text, start)
     raw = reader.text[start : reader.at]
-    key = _NAME_KEY[what]
     if not isinstance(value, dict):
-        return Item(number, raw, value, None, "not a JSON object")
+        return Item(number, raw, value, None, "not a JSON object", floats)
+    key = _NAME_KEY[what]
     name = value.get(key)
     if not isinstance(name, str):
-        return Item(
-            number, raw, value, None, f"{key} is missing" if key not in value else f"{key} is not a string"
-        )
-    return Item(number, raw, value, name)
+        broken = f"{key} is missing" if key not in value else f"{key} is not a string"
+        return Item(number, raw, value, None, broken, floats)
+    return Item(number, raw, value, name, "", floats)

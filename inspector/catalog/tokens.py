@@ -37,8 +37,17 @@ LITTLE: Final = 100_000
 """The same for one of many texts, once their sum is known to be costly: one run of 316."""
 WHATEVER: Final = 1 << 62
 """For a text that is known to be affordable."""
+_SHORT = 64
 _SLICE = 64
 _SAMPLE = 50_000
+# A quick look that says of nearly every text that it is affordable: is there a run at all? What is not ASCII may be of
+# either kind, and so may `?`, which is what it is encoded as.
+_LEAST = b"a" * 32
+_LONGER = re.compile(b"a+")
+_KINDS: Final = (
+    bytes([97 if chr(byte).isalpha() or byte == 63 else 32 for byte in range(128)]) + bytes(128),
+    bytes([32 if chr(byte).isalnum() else 97 for byte in range(128)]) + bytes(128),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +62,15 @@ class TokenCount:
 def count(text: str, tokenizer: str = O200K, *, affordable: int = AFFORDABLE) -> TokenCount:
     """Tokens of `text`; special-token strings are ordinary text, a lone surrogate counts as U+FFFD."""
     counter = _counter(tokenizer)
-    if not text.isascii():
-        text = _without_surrogates(text)
     runs = _costly_runs(text, affordable)
     if not runs:
-        return TokenCount(counter(text), True, tokenizer)
-    return TokenCount(_estimated(text, runs, counter), False, tokenizer)
+        return TokenCount(counter(_countable(text)), True, tokenizer)
+    return TokenCount(_estimated(_countable(text), runs, counter), False, tokenizer)
 
 
 def is_affordable(text: str) -> bool:
     """Whether `count` would count every token of it."""
-    return not _costly_runs(text if text.isascii() else _without_surrogates(text), AFFORDABLE)
+    return not _costly_runs(text, AFFORDABLE)
 
 
 class Running:
@@ -76,6 +83,7 @@ class Running:
         self._text = text
         self._exact = is_affordable(text) if exact is None else exact
         self._tokenizer = tokenizer
+        self._counter = _counter(tokenizer)
         self._at = self._value = 0
 
     def part(self, start: int, end: int) -> TokenCount | None:
@@ -104,7 +112,9 @@ class Running:
         self._at = end
 
     def _counted(self, start: int, end: int) -> int:
-        return count(self._text[start:end], self._tokenizer, affordable=WHATEVER).value
+        if end - start <= _SHORT:
+            return _remembered(self._text[start:end], self._tokenizer)
+        return self._counter(_countable(self._text[start:end]))
 
 
 def estimate_bytes4(size: int) -> int:
@@ -127,8 +137,9 @@ def _estimated(text: str, runs: list[tuple[int, int]], counter: Callable[[str], 
 
 def _costly_runs(text: str, affordable: int) -> list[tuple[int, int]]:
     """The long runs of `text` when together they would cost too much, else an empty list."""
-    if affordable == WHATEVER or len(text) ** 2 <= affordable:
+    if affordable == WHATEVER or len(text) ** 2 <= affordable or _is_surely_affordable(text, affordable):
         return []
+    text = _countable(text)
     runs, at = [], 0
     while at < len(text):
         found = _RUN.match(text, at)
@@ -140,7 +151,30 @@ def _costly_runs(text: str, affordable: int) -> list[tuple[int, int]]:
     return runs if sum((end - begin) ** 2 for begin, end in runs) > affordable else []
 
 
-def _without_surrogates(text: str) -> str:
+def _is_surely_affordable(text: str, affordable: int) -> bool:
+    """Whether the runs cannot cost too much. False proves nothing: some may have been taken for both kinds."""
+    flat, squares = text.encode("ascii", "replace"), 0
+    for kind in _KINDS:
+        marked = flat.translate(kind)
+        at = marked.find(_LEAST)
+        while at >= 0 and squares <= affordable:
+            run = _LONGER.match(marked, at)
+            assert run is not None
+            squares += (run.end() - at) ** 2
+            at = marked.find(_LEAST, run.end())
+    return squares <= affordable
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _remembered(text: str, tokenizer: str) -> int:
+    """The count of what stands around definitions, which is nearly always the same."""
+    return _counter(tokenizer)(_countable(text))
+
+
+def _countable(text: str) -> str:
+    """`text` without lone surrogates, which no tokenizer takes."""
+    if text.isascii():
+        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

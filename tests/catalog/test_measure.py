@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector.catalog import jsontext
-from inspector.catalog.measure import PARTS, Measure, measure_items
+from inspector.catalog.measure import PARTS, Measure, measure_item, measure_items, weigh
 from inspector.catalog.snapshot import read_pages
 
 
@@ -57,6 +57,36 @@ def test_parts_sum_to_the_definition_and_the_text_reads_back_equal(pair: tuple[s
     assert sum(weighed.parts.values()) == weighed.definition_bytes == len(jsontext.utf8(weighed.text))
     assert set(weighed.parts) <= set(PARTS)
     assert json.loads(weighed.text, object_pairs_hook=list) == json.loads(pair[0], object_pairs_hook=list)
+
+
+@settings(max_examples=100, deadline=None)
+@given(objects(VALUES), st.booleans())
+def test_the_canonical_form_made_on_the_way_is_the_one_made_apart(pair: tuple[str, str], plain: bool) -> None:
+    tool = json.dumps(json.loads(pair[0]), ensure_ascii=False, separators=(",", ":")) if plain else pair[0]
+    raw = '{"jsonrpc":"2.0","id":10,"result":{"tools":[' + tool + "]}}"
+    (item,) = read_pages("tools", [raw.encode("utf-8", "backslashreplace")]).items
+    assert weigh(item) == (measure_item(item), jsontext.canonical(item.raw, item.value))
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        '{"a":1e5}',  # as the encoder writes it, it is longer: 100000.0
+        '{"a":1.0,"b":[1]}',
+        '{"a": 1e5}',
+        '{"a":1e1   }',  # 10.0: the same size with the spaces
+        '{"a":"\\u001F"}',  # the encoder writes a small letter
+        '{"a":-0}',
+        '{"a":1,"a":2}',
+        '{"b":1,"a":[{"d":1,"c":2}]}',
+    ],
+)
+def test_what_is_as_the_encoder_writes_it_is_told_by_its_size_only_where_that_is_proof(raw: str) -> None:
+    (item,) = read_pages("tools", [f'{{"result":{{"tools":[{raw}]}}}}'.encode()]).items
+    canonical = jsontext.quick_sorted(item.value)
+    same = jsontext.quick_text(item.value) == raw
+    assert jsontext.is_as_written(item.raw, item.value, canonical, item.floats) == same
+    assert weigh(item)[0].text == jsontext.compact(raw)
 
 
 @settings(max_examples=100, deadline=None)

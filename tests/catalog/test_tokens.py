@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inspector.catalog import tokens
 from inspector.catalog.tokens import TOKENIZERS, Running, TokenCount, count, estimate_bytes4
 
 
@@ -35,6 +36,36 @@ def test_parts_counted_on_the_way_are_those_of_each_and_the_whole_stays_the_whol
 def test_a_definition_shares_its_words_with_the_wire() -> None:
     tool = '{"name":"get","description":"Gets it.","inputSchema":{"type":"object"}}'
     assert Running(f"[{tool},{tool}]").part(1, 1 + len(tool)) == count(tool)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("aé.?→ \n7\ud800"), st.integers(1, 400)), max_size=12),
+    st.sampled_from([1_000, 20_000, 200_000]),
+)
+def test_the_quick_look_at_long_runs_lets_nothing_costly_through(
+    runs: list[tuple[str, int]], affordable: int
+) -> None:
+    text = "".join([char * times for char, times in runs])
+    quickly = tokens._is_surely_affordable(text, affordable)
+    with pytest.MonkeyPatch.context() as without:
+        without.setattr(tokens, "_is_surely_affordable", lambda text, affordable: False)
+        slowly = tokens._costly_runs(text, affordable)
+    assert tokens._costly_runs(text, affordable) == slowly
+    assert not (quickly and slowly)
+
+
+def test_the_quick_look_spares_ordinary_text_the_slow_one() -> None:
+    assert tokens._is_surely_affordable('{"name":"→ a word of some length"},' * 10_000, tokens.AFFORDABLE)
+
+
+@pytest.mark.parametrize("text", ['{"name":"a→b"}', "de\ud800f", "x" * 500, "<|endoftext|> \n\t中文 don't"])
+def test_the_fast_tokenizer_counts_as_the_pure_one(text: str) -> None:
+    pytest.importorskip("quicktok")
+    for tokenizer in TOKENIZERS:
+        assert tokens._counter(tokenizer)(tokens._countable(text)) == tokens._pure_counter(tokenizer)(
+            tokens._countable(text)
+        )
 
 
 def test_special_token_strings_are_ordinary_text() -> None:
