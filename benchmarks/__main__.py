@@ -9,13 +9,29 @@ from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 
-from benchmarks import calls, code, lab, large, latency, listing, opening, recording, start, tracing, weighing
+from benchmarks import (
+    calls,
+    code,
+    lab,
+    large,
+    latency,
+    listing,
+    opening,
+    recording,
+    start,
+    tracing,
+    weighing,
+    workbench,
+)
 from benchmarks.report import HEADS, Row, describe, machine, print_cells, print_rows
 
 BENCHMARKS: dict[str, Callable[[], list[Row]]] = {
     "list-3mb": listing.list_3mb,
     "measuring": listing.measuring,
     "catalog-memory": weighing.catalog_memory,
+    "catalog-tokens": workbench.catalog_tokens,
+    "catalog-page": workbench.catalog_page,
+    "compare": workbench.compare,
     "small-calls": calls.small_calls,
     "code-start": code.code_start,
     "code-calls": code.code_calls,

@@ -93,7 +93,7 @@ def opening() -> list[Row]:
             cancelled = _cancelled(console, many)
             small = console.recordings.open(few, "few").future.result(WAIT_S)
             large = next(each.session for each in console.store().opened() if each.name == many.name)
-            client = _client(console)
+            client = signed_in(console)
             rate, bare = MANY / took, _json_rate(many)
             return [
                 Row("opening, memory", "MiB", peak_mib, None, "nothing", ceiling=MOST_MIB, note=cancelled),
@@ -141,7 +141,7 @@ def _json_rate(file: Path) -> float:
     return count / (time.perf_counter() - began)
 
 
-def _client(console: Console) -> FlaskClient:
+def signed_in(console: Console) -> FlaskClient:
     guard = Guard(PORT)
     client = create_app(console, guard).test_client()
     client.get(f"/login?token={guard.mint()}", base_url=f"http://127.0.0.1:{PORT}")

@@ -10,6 +10,7 @@ from subprocess import run
 
 from benchmarks.report import Row
 from benchmarks.setting import ROOT, catalog_file, console_gc, scratch
+from benchmarks.workbench import console_with, list_now, page
 from inspector.catalog.findings.rule import find
 from inspector.catalog.findings.subject import Subject
 from inspector.catalog.report import count_listing, measure_listing
@@ -24,7 +25,7 @@ def catalog_memory() -> list[Row]:
     with scratch() as folder:
         raw = folder / "page.json"
         raw.write_bytes(catalog_file(folder).read_bytes().split(b"\n")[0])
-        return [_row(name, raw) for name in ("json.loads", "bytes", "tokens", "whole", "findings")]
+        return [_row(name, raw) for name in ("json.loads", "bytes", "tokens", "whole", "findings", "console")]
 
 
 def _row(what: str, raw: Path) -> Row:
@@ -45,17 +46,38 @@ def _work(what: str, raw: bytes) -> object:
     return measure_listing("tools", [raw], tokens=what == "whole", rendered=what == "whole")
 
 
+def _console(raw: bytes) -> int:
+    """What the console's own process grows by: the list comes, is counted elsewhere, and its screen is opened."""
+    with scratch() as folder, console_with(folder, {"small": _SMALL, "large": raw}) as (console, client):
+        list_now(console, "small")
+        page(client, "small")
+        before = _most_from_now()
+        list_now(console, "large")
+        page(client, "large")
+        return _most() - before
+
+
+def _most_from_now() -> int:
+    Path("/proc/self/clear_refs").write_text("5")
+    return _most()
+
+
 def _most() -> int:
     found = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
     assert found is not None
     return int(found[1]) * 1024
 
 
+def _grown(what: str, raw: bytes) -> int:
+    if what == "console":
+        return _console(raw)
+    _work(what, _SMALL)
+    before = _most_from_now()
+    kept = _work(what, raw)
+    del kept
+    return _most() - before
+
+
 if __name__ == "__main__":
     console_gc()
-    _work(sys.argv[1], _SMALL)
-    payload = Path(sys.argv[2]).read_bytes()
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _most()
-    kept = _work(sys.argv[1], payload)
-    print(_most() - before)
+    print(_grown(sys.argv[1], Path(sys.argv[2]).read_bytes()))

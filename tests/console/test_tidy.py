@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import gc
+import platform
+import resource
 import threading
 import weakref
+from pathlib import Path
 
 import pytest
 
 from inspector.console import tidy
 from inspector.console.tidy import THRESHOLDS, Tidy
+
+
+PAGE = resource.getpagesize()
 
 
 class Knot:
@@ -37,3 +43,18 @@ def test_a_cycle_is_taken_away_without_anybody_asking(monkeypatch: pytest.Monkey
         assert gone.wait(20)
     finally:
         kept.close()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc can be told")
+def test_large_blocks_go_back_to_the_system_when_they_are_freed() -> None:
+    assert tidy.give_back_large_blocks()
+    blocks = [bytearray(100_000) for _ in range(200)]
+    between = [bytearray(2_000) for _ in range(200)]  # would hold a heap open
+    held = resident()
+    del blocks
+    assert held - resident() > 15_000_000
+    assert len(between) == 200
+
+
+def resident() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * PAGE
