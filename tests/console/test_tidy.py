@@ -14,7 +14,6 @@ import pytest
 from inspector.console import tidy
 from inspector.console.tidy import THRESHOLDS, Tidy
 
-
 PAGE = resource.getpagesize()
 
 
