@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from inspector.catalog import jsontext
+from inspector.protocol import eras
 from inspector.replay.exchanges import LISTEN, REDACTED, Exchange
 from inspector.replay.splice import member
 
@@ -85,7 +86,7 @@ def _call(exchange: Exchange, target: Target, confirmed: bool) -> Refusal | None
 
 def sent_params(exchange: Exchange) -> dict[str, str | dict[str, str]]:
     """What of the params is sent again, each member's text exactly as it was: `_meta`, an object of its own members,
-    goes without what belongs to the old run."""
+    goes without what belongs to the old run. What the client declared in it stays: a server asks by it."""
     found: dict[str, str | dict[str, str]] = dict(members(exchange))
     meta = found.pop("_meta", None)
     if isinstance(meta, str) and meta.startswith("{"):
@@ -95,7 +96,8 @@ def sent_params(exchange: Exchange) -> dict[str, str | dict[str, str]]:
 
 
 def _of_the_run(key: str) -> bool:
-    return key in _TRANSIENT or key.startswith("io.modelcontextprotocol/")
+    own = key.startswith("io.modelcontextprotocol/") and key != eras.META_CLIENT_CAPABILITIES
+    return key in _TRANSIENT or own
 
 
 def members(exchange: Exchange) -> list[tuple[str, str]]:

@@ -62,12 +62,15 @@ class Ignore:
 
 PLAYED: Final = ("/params/_meta",)
 """What the stand-in ignores of a question."""
-COMPARED: Final = ("/params/_meta", "/params/cursor", "/result/_meta", "/result/nextCursor")
-"""What a comparison of two runs ignores: ids and versions of the run, and cursors."""
+COMPARED: Final = (
+    "/params/_meta", "/params/cursor", "/params/requestState", "/result/_meta", "/result/nextCursor",
+    "/result/requestState",
+)  # fmt: skip
+"""What a comparison of two runs ignores: ids and versions of the run, cursors, and the state of rounds."""
 
 
 def ignoring(texts: Iterable[str] = (), *, strict: bool = False) -> Ignore:
-    """What comparing two runs leaves out: these pointers and, unless `strict`, cursors, `_meta`, ids and times."""
+    """What comparing two runs leaves out: these pointers and, unless `strict`, cursors, states, `_meta`, ids, times."""
     return Ignore.of((*(PLAYED if strict else COMPARED), *texts), volatile=not strict)
 
 

@@ -13,6 +13,7 @@ from inspector.protocol import eras
 from inspector.protocol.headers import param_headers
 from inspector.replay.check import CALL, PLAYABLE, Refusal, Target, Tool, object_of, refusal, sent_params
 from inspector.replay.compare import Comparison, Ignore, compare
+from inspector.replay.conversation import ALONE, States
 from inspector.replay.diff import comparison_json, outcome
 from inspector.replay.exchanges import Exchange, Recording, chosen
 from inspector.wire.connection import GRACE_S, Connection
@@ -99,6 +100,7 @@ class Player:
         self._waiting: Future[Reply] | None = None
         self._listed: dict[str, dict[str, Any]] | None = None
         self._cursors: dict[str, str | None] = {}
+        self._states = States()
         modern = connection.peer is not None and connection.peer.era == eras.MODERN
         version = connection.peer.protocol_version if connection.peer is not None else "nothing"
         self.target = Target(modern, version, tool or self._tool)
@@ -109,6 +111,8 @@ class Player:
         cursor = object_of(exchange.params).get("cursor")
         if found is None and isinstance(cursor, str) and self._cursors.get(cursor, "") is None:
             return Refusal("list", "The target's list ended before this page", "It has nothing to compare")
+        if found is None and self._states.ended(exchange):
+            return Refusal("rounds", "The target did not ask before this round", "It has nothing to compare")
         return found
 
     def play(self, exchanges: Iterable[Exchange], op: str = "") -> Iterator[Played]:
@@ -179,9 +183,12 @@ class Player:
             played.answer, played.ms, played.size = {"result": reply.result}, reply.ms, len(reply.raw)
             played.request_seq, played.reply_seq = reply.request_seq, reply.seq
             self._note_cursor(exchange, reply.result)
+            self._states.note(exchange, reply)
         self._link_back(played)
         played.comparison = compare(exchange.members, played.answer, self.ignore)
         played.verdict = SAME if played.comparison.same else CHANGED
+        if self._states.alone(exchange):
+            played.why = ALONE
         if not exchange.members:
             played.why = "The trace holds no answer to compare with"
         return played
@@ -206,6 +213,12 @@ class Player:
         cursor = exchange.params.get("cursor")
         if isinstance(cursor, str) and isinstance(self._cursors.get(cursor), str):
             params["cursor"] = self._cursors[cursor]
+        meta = params.get("_meta")
+        if not self.target.modern and isinstance(meta, dict):
+            meta.pop(eras.META_CLIENT_CAPABILITIES, None)
+            if not meta:
+                del params["_meta"]
+        self._states.put(exchange, params)
         return params
 
     def _note_cursor(self, exchange: Exchange, result: dict[str, Any]) -> None:

@@ -192,3 +192,37 @@ def test_a_recorded_session_stands_for_a_file(tmp_path: Path) -> None:
         2,
         "There is no recorded session 9. Choose one that exists; the newest: 1.",
     )
+
+
+def shipped(name: str) -> str:
+    return str(Path(__file__).resolve().parents[2] / "traces" / f"{name}.mcptrace.jsonl")
+
+
+def test_the_rounds_of_a_recorded_conversation_are_replayed_with_the_state_that_comes_now(
+    tmp_path: Path,
+) -> None:
+    """The SDK seals its requestState with a key of its process: the recorded one would be refused."""
+    asking = [sys.executable, str(VERSIONED.parent / "sdk_asking.py")]
+    ran = loupe(tmp_path, "trace", "replay", shipped("sdk-rounds"), "--yes", "--json", "--", *asking)
+    assert ran.json["summary"] == {"same": 4, "changed": 0, "failed": 0, "refused": 0}, ran.out
+    alone = loupe(
+        tmp_path, "trace", "replay", shipped("sdk-rounds"), "--only", "12", "--yes", "--json", "--", *asking
+    ).json["exchanges"][0]
+    assert alone["why"] == "Its requestState is the recorded one: the round before it was not replayed"
+    assert alone["new"]["error"]["code"] == -32602
+
+
+def test_recorded_rounds_and_a_recorded_subscription_stand_in_for_their_servers(tmp_path: Path) -> None:
+    stand_in = [sys.executable, "-m", "inspector", "trace", "stand-in"]
+    rounds = loupe(
+        tmp_path, "trace", "replay", shipped("sdk-rounds"), "--yes", "--json", "--", *stand_in,
+        shipped("sdk-rounds"),
+    )  # fmt: skip
+    assert rounds.json["summary"]["same"] == 4, rounds.out
+    heard: list[Any] = []
+    spec = ServerSpec("s", argv=(*stand_in, shipped("everything-subscription")), era="handshake")
+    with direct(spec, Paths.locate(tmp_path / "loupe")) as connection:
+        connection.on_notification = lambda method, params: heard.append((method, params.get("uri")))
+        connection.ask("resources/subscribe", {"uri": "demo://resource/static/document/features.md"})
+        connection.ask("tools/call", {"name": "toggle-subscriber-updates", "arguments": {}})
+    assert ("notifications/resources/updated", "demo://resource/static/document/features.md") in heard
