@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 
-.PHONY: run test check format bench soak otlp audit stand-in-clients conformance release-check clean
+.PHONY: run test check format bench fuzz soak otlp audit stand-in-clients conformance release-check clean
 
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
@@ -43,6 +43,10 @@ $(TESTABLE): pyproject.toml hatch_build.py | $(VENV)/bin/pip
 
 clean:
 	rm -rf $(VENV) static/vendor build dist
+
+# 500 generated schemas, each way between a form and its arguments; a minute or so.
+fuzz: $(TESTABLE)
+	LOUPE_FUZZ=500 $(BIN)/pytest -q --hypothesis-show-statistics tests/catalog/test_form_property.py
 
 otlp: $(TESTABLE)
 	$(BIN)/python -m benchmarks.receiver

@@ -117,6 +117,14 @@ def begins_hidden(text: str) -> bool:
     return _HIDDEN_RUN.match(text) is not None
 
 
+def hides(text: str) -> str:
+    """The names of the hidden characters in a text that stands in an input, which shows them to nobody; else empty."""
+    found = Counter("".join(_HIDDEN_RUN.findall(text)))
+    kinds = [char for char, _ in found.most_common() if char not in "\n\t\r"]
+    more = f" and {len(kinds) - NAMED} other kinds" if len(kinds) > NAMED else ""
+    return ", ".join([f"{found[char]:,} × {name_of(char)}" for char in kinds[:NAMED]]) + more
+
+
 def mark(title: str, shown: str) -> str:
     """HTML that shows `shown` as a mark and explains it by `title`."""
     return str(Markup('<span class="mk" title="{}">{}</span>').format(title, shown))

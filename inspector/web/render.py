@@ -15,6 +15,7 @@ from inspector.web import charts
 from inspector.web.causes import plain_sentence
 from inspector.web.highlight import ansi, called, code_lines, visible
 from inspector.web.labels import mid
+from inspector.web.marks import hides
 
 NBSP: Final = "\u00a0"
 MINUS: Final = "−"
@@ -43,6 +44,7 @@ def install(app: Flask) -> None:
         time_of_day=time_of_day,
         duration=duration,
         called=called,
+        hides=hides,
         visible=visible,
         ansi=ansi,
         mid=mid,

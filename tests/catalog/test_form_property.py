@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from hypothesis import given, settings
@@ -12,6 +13,8 @@ from jsonschema import Draft202012Validator
 from inspector.catalog import forms
 from inspector.catalog.fields import Field
 
+EXAMPLES = int(os.environ.get("LOUPE_FUZZ", "60"))
+"""`make fuzz` takes 500, and seeds that differ."""
 KEYS = st.text(st.sampled_from("ab/~é _."), min_size=1, max_size=4)
 WORDS = st.text(st.sampled_from('ab "\\é€\n1'), max_size=6)
 BIG = st.integers(-(10**25), 10**25)
@@ -70,7 +73,7 @@ def members_of(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 @given(SCHEMAS.flatmap(lambda schema: st.tuples(st.just(schema), members_of(schema))))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_arguments_through_a_form_are_the_same_and_validate(
     made: tuple[dict[str, Any], dict[str, Any]],
 ) -> None:
@@ -123,7 +126,7 @@ TYPED = {
         )
     )
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_what_is_typed_into_a_form_makes_arguments_that_validate(
     made: tuple[dict[str, Any], tuple[dict[str, list[str]], ...]],
 ) -> None:

@@ -17,7 +17,7 @@ from .conftest import Complaints
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "security"))
 
-from sweeping import Hostile, Walk, hostile
+from sweeping import Hostile, Walk, hidden_in, hostile
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
 
@@ -73,6 +73,15 @@ def test_every_address_of_the_map_was_met_and_none_is_a_fault(walked: tuple[Host
     assert [(url, status) for (url, _), (_, status, _) in walk.asked.items() if status >= 500] == []
     for text in walk.texts.values():
         assert "1337" not in text, "a template was evaluated"
+
+
+def test_no_hidden_character_stands_in_a_page_but_where_it_is_sent_back_or_edited(
+    walked: tuple[Hostile, Walk],
+) -> None:
+    """BiDi overrides, escapes and zero-width characters are marks everywhere a person reads."""
+    _, walk = walked
+    raw = {url: found for url, text in walk.texts.items() if (found := hidden_in(text))}
+    assert raw == {}
 
 
 def test_no_text_of_a_server_or_file_becomes_markup_script_or_a_request(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import io
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -25,6 +26,7 @@ from werkzeug.test import encode_multipart
 
 from inspector.console.console import Console
 from inspector.errors import LoupeError
+from inspector.protocol.hidden import HIDDEN
 from inspector.settings.paths import Paths
 from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec, Timeouts
 from inspector.web.app import WebServer, create_app, listen
@@ -78,6 +80,42 @@ class Hostile:
     def sign_in(self) -> None:
         answer = self.ask("GET", self.guard.login_url().removeprefix(self.base))
         self.cookie = answer.headers["Set-Cookie"].partition(";")[0]
+
+
+class _Hidden(HTMLParser):
+    """Notes hidden characters of a page, but of values of inputs, which are sent back as they are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self._edited = False
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._edited = tag == "textarea"
+        for name, value in attrs:
+            if (tag, name) not in (("input", "value"), ("option", "value"), ("button", "value")):
+                self._look(f"{tag} {name}", value or "")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._edited = False
+
+    def handle_data(self, data: str) -> None:
+        if not self._edited:
+            self._look("text", data)
+
+    def _look(self, where: str, text: str) -> None:
+        if match := _HIDING.search(text):
+            self.found.append(f"{where}: {text[max(0, match.start() - 30) : match.end() + 30]!r}")
+
+
+_HIDING = re.compile(f"(?![\\n\\t])[{HIDDEN}]")
+
+
+def hidden_in(page: str) -> list[str]:
+    """Where hidden characters stand raw in a page."""
+    parser = _Hidden()
+    parser.feed(page)
+    return parser.found
 
 
 def encoded(form: dict[str, Any]) -> tuple[bytes, str]:
@@ -145,6 +183,7 @@ def fill(site: Hostile, url: str) -> None:
     site.post("/compare/files", file=(f"{evil()[:60]}.jsonl", catalogue.encode()), side="a")
     site.led_to += [
         f"/call/{old}/result/call-1",
+        f"/call/{old}/result/call-1/part?at=answer",
         f"/timeline/event/2?session={session}",
         "/oauth/callback?state=x",
     ]
