@@ -8,6 +8,7 @@ import click
 
 from inspector.cli.options import TargetCommand, colours, spec_of, target_options
 from inspector.cli.terminal import print_document, printable, say
+from inspector.errors import UsageError
 from inspector.settings.paths import Paths
 
 MARKS = {True: ("ok  ", "32"), None: ("odd ", "33"), False: ("FAIL", "31")}
@@ -21,6 +22,11 @@ def doctor(words: tuple[str, ...], probe: bool, **options: Any) -> int:
     """Connect step by step and say what is wrong."""
     from inspector.doctor.doctor import Doctor
 
+    if options["sign_in"]:
+        text = "The doctor signs in nowhere"
+        raise UsageError(text, "Sign in with list TARGET --sign-in: the doctor uses the token that is kept")
+    if options["record"] is not None:
+        raise UsageError("The doctor records nothing", "Record with list TARGET --record FILE")
     spec = spec_of(words, options)
     steps = []
     for step in Doctor(spec, Paths.locate(options["data_dir"]), probe=probe).examine():
