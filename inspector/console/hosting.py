@@ -18,8 +18,8 @@ from typing import Any, Final
 from inspector.discovery.host_cache import HostCache, Kept, Key, Look
 from inspector.errors import LoupeError, PeerError
 from inspector.protocol import freshness
-from inspector.protocol.eras import HANDSHAKE, Era
-from inspector.protocol.freshness import Verdict
+from inspector.protocol.eras import HANDSHAKE, MODERN, Era
+from inspector.protocol.freshness import Hints, Verdict
 from inspector.wire.connection import CONNECTED, CONNECTING, Connection
 from inspector.wire.dispatcher import Reply
 from inspector.wire.http import HttpTransport
@@ -27,6 +27,7 @@ from inspector.wire.link import Link
 from inspector.wire.listing import Walk, walk
 
 WOULD, SERVED = "would", "served"
+PROBE: Final = "probe"
 REMEMBERED: Final = 4096
 """Answers whose verdict is remembered, by seq."""
 _CAPABILITIES: Final = {"tools/list": "tools", "prompts/list": "prompts"}
@@ -35,13 +36,24 @@ _HEAD: Final = ("nextCursor", "ttlMs", "cacheScope", "resultType")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request under way: what a host would have done instead."""
+    """A request under way: what a host would have done instead. quiet: nothing was said of it, nor will be."""
 
     key: Key
     context: str
     look: Look[Reply]
     at_us: int
     retry: str
+    quiet: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a host's cache would have said to a request, who asked, and the verdict on the hints of what came."""
+
+    key: Key
+    context: str
+    look: Look[Reply]
+    hints: Hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +73,7 @@ class Hosting:
         self.clock = clock
         self._salt = secrets.token_bytes(16)
         self._contexts: dict[tuple[str, bytes], int] = {}
-        self._said: OrderedDict[int, Look[Reply]] = OrderedDict()
+        self._said: OrderedDict[int, Said] = OrderedDict()
         self._lock = threading.Lock()
 
     def watch(self, connection: Connection, server_key: str) -> None:
@@ -96,14 +108,15 @@ class Hosting:
             told=told(connection, method).what == "notified",
         )  # fmt: skip
 
-    def said(self, seq: int) -> Look[Reply] | None:
-        """What the cache would have said to the request that the answer `seq` belongs to."""
+    def said(self, seq: int) -> Said | None:
+        """What the cache would have said to the request that the answer `seq` belongs to; None when it was not asked,
+        in another run, or too long ago."""
         with self._lock:
             return self._said.get(seq)
 
-    def remember(self, seq: int, look: Look[Reply]) -> None:
+    def remember(self, seq: int, said: Said) -> None:
         with self._lock:
-            self._said[seq] = look
+            self._said[seq] = said
             while len(self._said) > REMEMBERED:
                 self._said.popitem(last=False)
 
@@ -129,15 +142,20 @@ class Watching:
         self._server_key = server_key
 
     def asking(self, method: str, params: Mapping[str, Any], cause: str) -> Asked | str:
-        """The verdict, recorded before the request is; only the method where nothing may be kept."""
+        """The verdict, recorded before the request is; only the method where nothing may be kept.
+
+        Of the probe only when something is kept: a host that does not know yet what the server speaks asks.
+        """
         if method not in freshness.CACHEABLE:
             return method
         hosting = self._hosting
         key = key_of(self._connection, self._server_key, method, params)
         context = hosting.context(self._connection, self._server_key)
         look = hosting.look(self._connection, self._server_key, method, params)
-        record(self._connection.link, look, key, context, WOULD, cause)
-        return Asked(key, context, look, hosting.clock(), freshness.retried_with(params))
+        quiet = cause == PROBE and look.kept is None
+        if not quiet:
+            record(self._connection.link, look, key, context, WOULD, cause)
+        return Asked(key, context, look, hosting.clock(), freshness.retried_with(params), quiet)
 
     def answered(self, asked: Asked | str | None, reply: Reply) -> None:
         if not isinstance(asked, Asked):
@@ -150,11 +168,13 @@ class Watching:
             asked.key, asked.context, replace(reply, result=head), hints,
             asked_at_us=asked.at_us, received_at_us=reply.received_at_us, size=len(reply.raw),
         )  # fmt: skip
-        self._hosting.remember(reply.seq, asked.look)
+        self._hosting.remember(reply.seq, Said(asked.key, asked.context, asked.look, hints))
 
     def failed(self, asked: Asked | str | None, problem: LoupeError) -> None:
         code = problem.code if isinstance(problem, PeerError) else None
         if isinstance(asked, Asked):
+            if asked.quiet:  # a server of the handshake era, most likely
+                return
             self._hosting.cache.failed(asked.key, asked.context, code)
         elif asked == "tools/call":
             self._hosting.cache.call_failed(self._server_key, code)
@@ -196,7 +216,9 @@ class Through:
 
 
 def key_of(connection: Connection, server_key: str, method: str, params: Mapping[str, Any]) -> Key:
-    era = connection.peer.era if connection.peer is not None else HANDSHAKE
+    # While it is being asked which era it speaks, only a server of the modern one has something to say.
+    unknown = MODERN if method == "server/discover" else HANDSHAKE
+    era = connection.peer.era if connection.peer is not None else unknown
     target = json.dumps(connection.spec.public(), sort_keys=True)
     declared = json.dumps(connection.client.capabilities, sort_keys=True)
     asked = {name: value for name, value in params.items() if name != "_meta"}
@@ -231,7 +253,7 @@ def record(
 def looks_of(hosting: Hosting, found: Walk) -> tuple[PageLook, ...]:
     """What the cache would have said to each request of a walk over the wire."""
     looks = [hosting.said(page.reply.seq) for page in found.pages]
-    return tuple([PageLook(look, False) for look in looks if look is not None])
+    return tuple([PageLook(said.look, False) for said in looks if said is not None])
 
 
 async def walk_through(through: Through, what: str) -> Walk:

@@ -18,6 +18,7 @@ from inspector.errors import Cancelled, UsageError
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
 from inspector.web.apps import runnable
+from inspector.web.calls_cache import CacheSaid, cache_said
 from inspector.web.calls_series import Series, series_of
 from inspector.web.calls_view import Progress, progress_of
 from inspector.web.causes import http_causes, tool_error_causes
@@ -79,6 +80,7 @@ class Shown:
     """Cancelled or timed out, not long ago: an answer may still come."""
     late: Row | None = None
     late_href: str = ""
+    cache: CacheSaid | None = None
 
     @property
     def asked(self) -> str:
@@ -133,6 +135,7 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
             + turns_of_task(list(call.states))
         ),
         app=runnable(outcome) is not None,
+        cache=cache_said(server, outcome.reply_seq) if outcome is not None else None,
     )
 
 

@@ -76,7 +76,9 @@ class Connection:
         """Answers roots, sampling and elicitation; without it they are declined."""
         self.on_notification: Callable[[str, Mapping[str, Any]], None] = lambda _method, _params: None
         self.watch: Watch | None = None
-        self._opening = Opening(self.link, spec, self.dispatcher, children, self.client, tokens)
+        self._opening = Opening(
+            self.link, spec, self.dispatcher, children, self.client, tokens, lambda: self.watch
+        )
         self._tokens = tokens
         self.portal = portal
         self._server_key = server_key

@@ -24,6 +24,7 @@ from inspector.errors import (
 from inspector.protocol import eras
 from inspector.protocol.eras import Ended, Era, Probe, Silence
 from inspector.wire.dispatcher import Dispatcher, Reply
+from inspector.wire.watching import Watch, watched
 
 
 @dataclass(slots=True)
@@ -81,12 +82,18 @@ class Negotiation:
     """Runs the handshake of either era over a dispatcher whose transport is up, until `deadline` (loop time)."""
 
     def __init__(
-        self, dispatcher: Dispatcher, client: Client, speaker: Speaker | None, deadline: float
+        self,
+        dispatcher: Dispatcher,
+        client: Client,
+        speaker: Speaker | None,
+        deadline: float,
+        watch: Watch | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self.client = client
         self.speaker = speaker
         self.deadline = deadline
+        self.watch = watch
         self.attempts: list[Attempt] = []
 
     async def discover(self, probe_s: float) -> tuple[Probe, Peer | None]:
@@ -107,13 +114,15 @@ class Negotiation:
 
     async def _ask_discover(self, version: str, probe_s: float) -> tuple[Probe, Reply | None]:
         self._speak(eras.MODERN, version)
-        meta = eras.modern_meta(version, self.client.info, self.client.capabilities)
+        params = {"_meta": eras.modern_meta(version, self.client.info, self.client.capabilities)}
+        method, cause = "server/discover", "probe"
         reply: Reply | None = None
         seq: int | None = None
         try:
-            reply = await self.dispatcher.request(
-                "server/discover", {"_meta": meta}, timeout=probe_s, cause="probe"
-            )
+            reply = await watched(
+                self.watch, method, params, cause,
+                lambda: self.dispatcher.request(method, params, timeout=probe_s, cause=cause),
+            )  # fmt: skip
             answer: eras.Reply | Silence | Ended = eras.Reply({"result": reply.result})
             seq = reply.seq
         except TimedOut:

@@ -5,6 +5,7 @@ Source: MCP 2026-07-28 basic/transports/*#backward-compatibility; the fallback t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -24,6 +25,7 @@ from inspector.wire.legacy_sse import SseTransport
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Negotiation, Peer
 from inspector.wire.stdio import StdioTransport
+from inspector.wire.watching import Watch
 
 AnyTransport = StdioTransport | HttpTransport | SseTransport
 
@@ -39,6 +41,7 @@ class Opening:
         children: Children,
         client: Client,
         tokens: TokenStore | None = None,
+        watch: Callable[[], Watch | None] = lambda: None,
     ) -> None:
         self.link = link
         self.spec = spec
@@ -47,6 +50,7 @@ class Opening:
         self.children = children
         self.client = client
         self.tokens = tokens
+        self.watch = watch
         self.transport: AnyTransport | None = None
         self.attempts: list[Attempt] = []
         self.deadline = 0.0
@@ -80,7 +84,7 @@ class Opening:
         return facts
 
     def _negotiation(self, speaker: HttpTransport | None = None) -> Negotiation:
-        negotiation = Negotiation(self.dispatcher, self.client, speaker, self.deadline)
+        negotiation = Negotiation(self.dispatcher, self.client, speaker, self.deadline, self.watch())
         negotiation.attempts = self.attempts
         return negotiation
 

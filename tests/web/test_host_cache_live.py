@@ -170,3 +170,41 @@ def test_the_switch_is_in_the_address_and_a_refresh_says_what_the_cache_did(tmp_
         assert found.asked == []
         timeline = found.client.get("/timeline?server=hints&kind=cache", base_url=ORIGIN).text
         assert "fresh for another" in timeline
+
+
+def test_the_probe_of_a_reconnect_is_held_against_the_discovery_kept(tmp_path: Path) -> None:
+    options = ("--ttl", "server/discover=60000", "--scope", "server/discover=public")
+    with live(tmp_path, hints(*options, era="auto")) as found:
+        assert [each["key"] for each in found.events] == ["tools/list {}"]  # nothing was kept for the first probe
+        found.events.clear()
+        found.console.disconnect("hints")
+        found.console.connect("hints")
+        assert [each["key"] for each in found.events] == ["server/discover {}", "tools/list {}"]
+        assert found.verdicts()[0] == ("hit", 37, "would")
+        found.ahead_ms = 60_000
+        found.events.clear()
+        found.console.connect("hints")
+        assert found.verdicts()[0] == ("stale", 3, "would")
+        assert found.asked.count("server/discover") == 3
+
+
+def test_what_a_read_resource_may_be_kept_for_stands_beside_it(tmp_path: Path) -> None:
+    options = ("--ttl", "resources/read=30000", "--scope", 'resources/read="<everyone>"')
+    with live(tmp_path, hints(*options)) as found:
+        uri = next(iter(found.console.refresh("hints", "resources").measured.measures)).name
+        shown = [read(found, uri), read(found, uri)]
+        assert "would have said <b>miss</b>: nothing of it was kept yet." in shown[0]
+        assert "would have said <b>hit</b>: fresh for another" in shown[1]
+        for text in shown:
+            assert '<span class="mono">30000</span>' in text and "&#34;&lt;everyone&gt;&#34;" in text
+            assert "30,000 ms, private" in text and "cacheScope" in text.split("Violation")[1]
+        assert "<h3>Host cache</h3>" not in found.client.get("/call/hints", base_url=ORIGIN).text
+
+
+def read(found: Live, uri: str | None) -> str:
+    """Read a resource from the Call screen; the part of the result that speaks of the cache."""
+    connection = found.console.connection("hints")
+    call = found.console.calls.start(connection, "hints", uri or "", "{}", what="resources")
+    call.future.result(WAIT_S)
+    page = found.client.get(f"/call/hints/result/{call.id}", base_url=ORIGIN, headers=PARTIAL).text
+    return page.split("<h3>Host cache</h3>")[1].split("</section>")[0]
