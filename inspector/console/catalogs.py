@@ -31,7 +31,8 @@ from inspector.trace.recorder import Recorder
 from inspector.trace.store import Snapshot as Kept
 from inspector.trace.store import Store
 from inspector.wire.connection import Connection
-from inspector.wire.listing import METHODS, walk
+from inspector.wire.dispatcher import Reply
+from inspector.wire.listing import METHODS, Walk, walk
 
 T = TypeVar("T")
 
@@ -115,6 +116,15 @@ class Catalog:
         return min(times) if times and all(hints.ttl_ms > 0 for hints in self.hints) else None
 
 
+@dataclass(slots=True)
+class Underway:
+    """A listing that is not there yet. pages, bytes: what came over the wire so far; began_us: since the epoch."""
+
+    began_us: int
+    pages: int = 0
+    bytes: int = 0
+
+
 class Catalogs:
     """The catalogs of one console, by server and list. store: opens a reader for the calling thread."""
 
@@ -124,6 +134,7 @@ class Catalogs:
         self._worker = worker
         self._hosting = hosting
         self._changed: dict[tuple[str, str], int] = {}
+        self._underway: dict[tuple[str, str], Underway] = {}
         self._recorder = recorder
         self._store = store
         self._known: dict[tuple[str, str], Catalog] = {}
@@ -180,10 +191,29 @@ class Catalogs:
 
         through: ask the host cache first, as a host does; what it has fresh is not asked for again.
         """
+        underway, place = Underway(self._hosting.clock()), (server_key, what)
+        with self._lock:
+            self._underway[place] = underway
+        try:
+            return self._refresh(connection, server_key, what, cause, through, underway)
+        finally:
+            with self._lock:
+                if self._underway.get(place) is underway:
+                    del self._underway[place]
+
+    def _refresh(
+        self,
+        connection: Connection,
+        server_key: str,
+        what: str,
+        cause: str,
+        through: bool,
+        underway: Underway,
+    ) -> Catalog:
         began = time.perf_counter()
         asker = self._hosting.through(connection, server_key, cause) if through else None
         if asker is None:
-            found = connection.run(walk, connection, what, cause, timeout=MEASURE_S)
+            found = _walk(connection, what, cause, underway)
         else:
             found = connection.run(walk_through, asker, what, timeout=MEASURE_S)
         ms = (time.perf_counter() - began) * 1000
@@ -210,6 +240,11 @@ class Catalogs:
         catalog.snapshot_id = self._record(connection, server_key, catalog)
         self._keep_tokens(catalog)
         return catalog
+
+    def underway(self, server_key: str, what: str) -> Underway | None:
+        """How far a listing has come, until it is weighed; None while none is going on."""
+        with self._lock:
+            return self._underway.get((server_key, what))
 
     def changed(self, server_key: str, method: str, at_us: int) -> list[str]:
         """A notification arrived: mark the lists it makes stale; returns which."""
@@ -326,6 +361,18 @@ class Catalogs:
             era=snapshot.era, declared=connection.client.capabilities, pages=pages, totals=totals_of(measured),
             sha256=measured.sha256, order_sha256=measured.order_sha256,
         )  # fmt: skip
+
+
+def _walk(connection: Connection, what: str, cause: str, underway: Underway) -> Walk:
+    """Over the wire, so that others may see how far it has come."""
+
+    async def ask(method: str, params: Mapping[str, Any]) -> Reply:
+        reply = await connection.request(method, params, cause=cause)
+        underway.pages += 1
+        underway.bytes += len(reply.raw)
+        return reply
+
+    return connection.run(walk, connection, what, cause, ask, timeout=MEASURE_S)
 
 
 def _same_asked(before: Catalog | None, connection: Connection, measured: MeasuredListing) -> Snapshot | None:

@@ -96,7 +96,7 @@ def tokens(key: str, what: str) -> AnyResponse:
     """
     query = Query.read(request.args)
     server, catalog = console().shown(key), catalog_of(key, checked(what), query)
-    seen, now = request.args.get("seen", ""), stamp(server, catalog)
+    seen, now = request.args.get("seen", ""), stamp(server, what, catalog)
     if seen == now and "stale" not in request.args:
         return Response(status=204)
     context = screen(key, what, query)

@@ -21,6 +21,7 @@ from inspector.errors import ConfigError, LoupeError
 from inspector.trace.store import Snapshot as Kept
 from inspector.web.catalog_change import token_delta
 from inspector.web.catalog_detail import Detail, detail, wants_raw
+from inspector.web.catalog_empty import empty, problem_of
 from inspector.web.catalog_facts import (
     LABELS,
     NOUNS,
@@ -35,7 +36,7 @@ from inspector.web.catalog_headers import struck
 from inspector.web.catalog_history import chart, listings
 from inspector.web.catalog_host import counts, host_now, said
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
-from inspector.web.frame import console, current_label, event_link, store
+from inspector.web.frame import console, current_label, store
 from inspector.web.render import delta
 
 PAGES_SHOWN: Final = 50
@@ -100,16 +101,6 @@ def indexes() -> Indexes:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Empty:
-    """Why nothing is shown, and the next thing to do: a link, or listing now."""
-
-    sentence: str
-    action: str = ""
-    href: str = ""
-    list_now: bool = False
-
-
 def catalog_of(key: str, what: str, query: Query) -> Catalog | None:
     """The catalog an address means: the newest, or one as it was; 404 when that was never recorded."""
     if not query.snapshot:
@@ -140,7 +131,7 @@ def screen(key: str, what: str, query: Query, failure: LoupeError | None = None)
     catalog = catalog_of(key, what, query)
     context: dict[str, Any] = {
         "key": key, "what": what, "query": query, "server": server, "catalog": catalog, "label": LABELS[what],
-        "tabs": tabs(server, what, query), "seen": stamp(server, catalog), "WINDOW": WINDOW,
+        "tabs": tabs(server, what, query), "seen": stamp(server, what, catalog), "WINDOW": WINDOW,
         "subject": current_label(key), "connected": server.state == "connected",
         "failure": problem_of(failure) if failure else None,
     }  # fmt: skip
@@ -344,42 +335,11 @@ def redacted(session: int) -> str:
     return "It was redacted: sizes and tokens are of what the file holds." if hidden else ""
 
 
-def empty(server: Server, what: str) -> Empty:
-    """The sentence of a list that is not there, and the next action."""
-    name, plural = server.spec.name, NOUNS[what][1]
-    if server.session is not None:
-        sentence = f"The file {server.spec.source} records no list of the {plural} of {name}."
-        return Empty(sentence, "See what it records", url_for("timeline.show", session=server.session))
-    if server.state == "connecting":
-        return Empty(f"Connecting to {name}…")
-    if server.state != "connected" or server.connection is None:
-        sentence = f"{name} is not connected, and no list of its {plural} was recorded."
-        return Empty(sentence, "Connect it on the Servers screen", url_for("servers.show", key=server.key))
-    peer = server.connection.peer
-    if peer is None or offers(server.connection, what):
-        return Empty(f"The {plural} of {name} are not listed yet.", list_now=True)
-    hello = "server/discover" if peer.era == "modern" else "initialize"
-    sentence = f"No {plural} listed. The server declares no {'resources' if what == 'templates' else what} capability."
-    href = event_link(server, peer.hello_seq) if peer.hello_seq is not None else ""
-    return Empty(sentence, f"View {hello}", href, list_now=True)
-
-
-def problem_of(error: LoupeError) -> dict[str, Any]:
-    """An error as the `error_block` macro takes it."""
-    tried = [
-        {"ok": step.ok, "what": step.asked, "evidence": step.outcome} for step in error.facts.get("tried", [])
-    ]
-    facts = [(name, value) for name, value in error.facts.items() if isinstance(value, str | int)]
-    return {
-        "message": error.message, "layer": error.layer, "remedy": error.remedy, "code": error.code,
-        "tried": tried, "stderr": error.facts.get("stderr", []), "facts": facts,
-    }  # fmt: skip
-
-
-def stamp(server: Server, catalog: Catalog | None) -> str:
+def stamp(server: Server, what: str, catalog: Catalog | None) -> str:
     """What a page has seen: connection state, which listing, tokens and findings, list_changed; joined by dots."""
     if catalog is None or not catalog.snapshot.pages:
-        return f"{server.state}.0.00.0"
+        underway = console().catalogs.underway(server.key, what)
+        return f"{server.state}.{f'p{underway.pages}' if underway else 0}.00.0"
     done = f"{int(catalog.tokens.done())}{int(catalog.findings.done())}"
     return f"{server.state}.{catalog.listed_at_us}.{done}.{catalog.changed_at_us or 0}"
 

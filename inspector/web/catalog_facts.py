@@ -231,6 +231,11 @@ def pages_and_items(pages: int, items: int, what: str) -> str:
     return f"{pages:,} page{'' if pages == 1 else 's'} · {items:,} {NOUNS[what][items != 1]}"
 
 
+def pages_so_far(pages: int, wire_bytes: int) -> str:
+    """`2 pages, 1.2 MB so far`; empty when nothing came yet."""
+    return f"{pages:,} page{'' if pages == 1 else 's'}, {size(wire_bytes)} so far" if pages else ""
+
+
 def raw_text(raw: bytes, most: int) -> tuple[str, str]:
     """The beginning of bytes as received, at most `most` of them, and a word for what was left out."""
     shown = raw[:most].decode("utf-8", "replace")

@@ -75,10 +75,14 @@ def lines() -> list[Line]:
 
 @blueprint.get("/")
 def home() -> Response:
-    """Where people start: what the first server lists, or how to add one."""
-    first = next(iter(console().servers()), None)
+    """Where people start: what the first server that is up lists; why it is not, when none is; or how to add one."""
+    servers = console().servers()
+    up = (each for each in servers if each.state in ("connected", "connecting"))
+    first = next(up, servers[0] if servers else None)
     if first is None:
         return redirect(url_for(".index"), 302)
+    if first.state in ("failed", "lost"):
+        return redirect(url_for(".show", key=first.key), 302)
     return redirect(url_for("catalog.show", key=first.key, what="tools"), 302)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +28,7 @@ from werkzeug.test import TestResponse
 from inspector.console.console import Console
 from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import demo_spec
+from inspector.wire.events import Event
 
 ODD: list[Any] = [
     {"name": "same", "description": "first", "inputSchema": {"type": "object"}},
@@ -292,6 +295,51 @@ def test_another_listing_replaces_the_screen(open_: Screen) -> None:
     answer = open_("/catalog/demo-flat/tools/tokens?seen=connecting.0.00.0", part=True)
     assert (answer.headers["HX-Retarget"], answer.headers["HX-Reswap"]) == ("#catalog", "outerHTML")
     assert len(rows_of(well_formed(answer))) == 50
+
+
+SLOW = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "cursor" in asked.get("params", {}):
+        open(sys.argv[1]).read()
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    one = {"tools": [{"name": "one", "inputSchema": {"type": "object"}}], "nextCursor": "2"}
+    results = {"initialize": hello, "tools/list": {"tools": []} if "cursor" in asked.get("params", {}) else one}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": results.get(asked["method"], {})}), flush=True)
+"""
+
+
+def test_while_a_list_is_coming_the_screen_says_how_far_it_is(tmp_path: Path) -> None:
+    more, script = tmp_path / "more", tmp_path / "slow.py"
+    os.mkfifo(more)
+    script.write_text(SLOW)
+    spec = ServerSpec("slow", argv=(sys.executable, str(script), str(more)), era="handshake")
+    with console_of(tmp_path / "data", {"slow": spec}) as (console, client):
+        asked = threading.Event()
+
+        def note(event: Event) -> None:
+            if event.kind == "request" and b'"cursor"' in (event.raw or b""):
+                asked.set()
+
+        console.journal.sinks.append(note)
+        connecting = threading.Thread(target=console.connect, args=("slow",))
+        connecting.start()
+        try:
+            assert asked.wait(WAIT_S)
+            page = well_formed(client.get("/catalog/slow/tools", base_url=ORIGIN))
+            news = client.get(
+                "/catalog/slow/tools/tokens?seen=connected.0.00.0", base_url=ORIGIN, headers=PARTIAL
+            )
+        finally:
+            more.write_text("go on")
+            connecting.join(WAIT_S)
+        assert re.search(r"Listing the tools of slow… 1 page, 1\d\d\sB so far <b data-since=", page)
+        assert "not listed yet" not in page and "List now" not in page
+        assert "1 page, 1" in news.text  # a page that has come is news
+        assert rows_of(client.get("/catalog/slow/tools", base_url=ORIGIN).text) == ["one"]
+        assert console.catalogs.underway("slow", "tools") is None
 
 
 # --- pages and hints

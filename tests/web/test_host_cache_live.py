@@ -175,7 +175,9 @@ def test_the_switch_is_in_the_address_and_a_refresh_says_what_the_cache_did(tmp_
 def test_the_probe_of_a_reconnect_is_held_against_the_discovery_kept(tmp_path: Path) -> None:
     options = ("--ttl", "server/discover=60000", "--scope", "server/discover=public")
     with live(tmp_path, hints(*options, era="auto")) as found:
-        assert [each["key"] for each in found.events] == ["tools/list {}"]  # nothing was kept for the first probe
+        assert [each["key"] for each in found.events] == [
+            "tools/list {}"
+        ]  # nothing was kept for the first probe
         found.events.clear()
         found.console.disconnect("hints")
         found.console.connect("hints")

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from inspector.console.console import Console
+from inspector.errors import LoupeError
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import SSE, STREAMABLE_HTTP, OAuth, ServerSpec, Timeouts
@@ -317,6 +318,17 @@ def test_the_first_run_explains_itself(screen: Screen) -> None:
 def test_the_start_page_leads_to_the_first_catalog_or_to_the_servers(screen: Screen) -> None:
     assert screen.client.get("/", headers=screen._headers(False)).headers["Location"] == "/servers"
     screen.console.servers_file.add(demo_spec("flat"))
+    found = screen.client.get("/", headers=screen._headers(False)).headers["Location"]
+    assert found == "/catalog/demo-flat/tools"
+
+
+def test_the_start_page_leads_past_a_server_that_failed(screen: Screen) -> None:
+    screen.console.servers_file.add(ServerSpec("broken", argv=("no-such-program-here",)))
+    with pytest.raises(LoupeError):
+        screen.console.connect("broken")
+    assert screen.client.get("/", headers=screen._headers(False)).headers["Location"] == "/servers/broken"
+    screen.console.servers_file.add(demo_spec("flat"))
+    screen.console.connect("demo-flat")
     found = screen.client.get("/", headers=screen._headers(False)).headers["Location"]
     assert found == "/catalog/demo-flat/tools"
 
