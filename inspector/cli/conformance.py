@@ -30,7 +30,7 @@ PREFIX = "MCP_CONFORMANCE_"
 )
 @click.option("--json", "as_json", is_flag=True, help="With --stdio: one JSON document on stdout.")
 def conformance(url: str | None, stdio: bool, **options: Any) -> int:
-    """Be the client of one scenario of a conformance suite; with --stdio, be the suite."""
+    """Be the client of a conformance scenario; --stdio judges another client."""
     argv = click.get_current_context().meta.get("argv")
     if stdio:
         from inspector.cli.conformance_stdio import suite

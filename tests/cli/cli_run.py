@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
 import subprocess
@@ -11,6 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from cli_forks import Forks
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,13 +43,23 @@ def environment(home: Path, **extra: str) -> dict[str, str]:
     }
 
 
+@functools.cache
+def _forks() -> Forks:
+    forks = Forks()
+    atexit.register(forks.close)
+    return forks
+
+
 def loupe(home: Path, *words: str, stdin: str = "", cwd: Path | None = None, **extra: str) -> Ran:
     """`mcp-loupe WORDS…`, at most a minute."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inspector", *words],
-        env=environment(home, **extra), input=stdin, capture_output=True, text=True, timeout=60, cwd=cwd or home,
-    )  # fmt: skip
-    return Ran(done.returncode, done.stdout, done.stderr)
+    if any(name.startswith(("PYTHON", "LC_", "LANG")) for name in extra):  # Python reads these at its start
+        done = subprocess.run(
+            [sys.executable, "-m", "inspector", *words],
+            env=environment(home, **extra), input=stdin, capture_output=True, text=True, timeout=60, cwd=cwd or home,
+        )  # fmt: skip
+        return Ran(done.returncode, done.stdout, done.stderr)
+    code, out, err = _forks().run(words, environment(home, **extra), cwd or home, stdin.encode())
+    return Ran(code, out.decode(), err.decode())
 
 
 @contextmanager

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_run import ROOT, environment
+from cli_run import ROOT, environment, loupe
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,14 +19,11 @@ SERVER = (sys.executable, str(ROOT / "tests" / "servers" / "hostile_text.py"))
 
 def ran(home: Path, *words: str, **extra: str) -> tuple[int, str, str]:
     """(exit code, stdout, stderr) of `mcp-loupe WORDS…`, both proven harmless; bytes must be UTF-8."""
-    done = subprocess.run(
-        [sys.executable, "-m", "inspector", *words],
-        env=environment(home, **extra), stdin=subprocess.DEVNULL, capture_output=True, timeout=60, cwd=home,
-    )  # fmt: skip
-    for stream in (done.stdout, done.stderr):
-        drives = {char for char in stream.decode() if not char.isprintable() and char != "\n"}
+    done = loupe(home, *words, **extra)
+    for stream in (done.out, done.err):
+        drives = {char for char in stream if not char.isprintable() and char != "\n"}
         assert drives == set(), words
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    return done.code, done.out, done.err
 
 
 def target(mode: str) -> tuple[str, ...]:
