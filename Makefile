@@ -12,7 +12,7 @@ run: $(INSTALLED)
 
 test: $(TESTABLE) check
 	tests/chromium.sh
-	$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 
 check: $(TESTABLE)
 	$(BIN)/ruff format --check .
