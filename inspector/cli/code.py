@@ -242,6 +242,8 @@ def show(result: Result, against: Comparison) -> None:
         first, *others = result.error.message.rstrip().split("\n")
         for line in [f"The script ended with {first}{where}", *others]:
             warn(printable(line))
+        if result.error.remedy:
+            warn(f"  {printable(result.error.remedy)}")
     for advice in effects.advice:
         warn(f"  {printable(advice)}.")
     denied = covered_by_nothing(result.calls)

@@ -148,6 +148,13 @@ def test_a_script_that_does_not_type_check_runs_nothing(flat: Desk) -> None:
     assert result.calls == [] and result.output == ""
 
 
+def test_a_function_there_is_not_comes_with_those_named_most_like_it(flat: Desk) -> None:
+    result = flat.run("flat__list_invoises(customer_id='x')")
+    assert isinstance(result.error, CheckFailed)
+    assert result.error.remedy.startswith("Nothing ran. Is flat__list_invoices ")
+    assert flat.run("nothing_of_the_kind()").error.remedy == "Nothing ran. Mend the script"
+
+
 # --- data of one server on its way to another
 
 

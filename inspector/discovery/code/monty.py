@@ -13,6 +13,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from difflib import get_close_matches
 from typing import Any, Final
 
 from inspector.discovery.code.limits import HARDEST, LimitHit, Limits
@@ -29,6 +30,7 @@ from inspector.discovery.code.runtime import (
 from inspector.errors import UsageError
 
 NAME: Final = "script.py"
+_UNKNOWN: Final = re.compile(r"Name `(\w+)` used when not defined")
 _GRACE_S: Final = 2.0
 _SUSPENSIONS: Final = 100_000
 _LIMITS: Final = (
@@ -221,8 +223,9 @@ class _Turns:
                 "What was called is recorded; run it again or resume",
             )
         if isinstance(problem, self.monty.MontyTypingError | self.monty.MontySyntaxError):
+            told = problem.display()
             return CheckFailed(
-                _cut(problem.display()), "Nothing ran. Mend the script", facts={"line": _first_line(problem)}
+                _cut(told), f"Nothing ran. {self._mended(told)}", facts={"line": _first_line(problem)}
             )
         inner = problem.exception()
         text, name = str(inner), type(inner).__name__
@@ -239,6 +242,12 @@ class _Turns:
         word, _, message = shown.partition(":")
         trace = problem.display() if hasattr(problem, "traceback") else ""
         return ScriptFailed(word, _cut(message.strip()), _last_line(problem), _cut(trace))
+
+    def _mended(self, told: str) -> str:
+        """What to try: the functions named most like one there is not."""
+        unknown = _UNKNOWN.search(told)
+        near = get_close_matches(unknown[1], self.script.names, n=3) if unknown else []
+        return f"Is {' or '.join(near)} meant?" if near else "Mend the script"
 
 
 def end(pid: int) -> None:
