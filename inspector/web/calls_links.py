@@ -9,13 +9,15 @@ from flask import Response, url_for
 from inspector.console.calls import Call
 from inspector.console.console import Server, offers
 from inspector.web.calls_kinds import LABELS, METHOD, TOOLS
+from inspector.web.calls_view import ADDRESSED
 from inspector.web.frame import console
 
 
 def address(call: Call, mode: str | None = None) -> str:
     """Where a call is shown."""
     what = call.what if call.what != TOOLS else None
-    return url_for("calls.show", key=call.server_key, what=what, tool=call.tool, mode=mode, call=call.id)
+    tool = call.tool if len(call.tool) <= ADDRESSED else None
+    return url_for("calls.show", key=call.server_key, what=what, tool=tool, mode=mode, call=call.id)
 
 
 def kinds(server: Server, what: str) -> list[dict[str, Any]]:

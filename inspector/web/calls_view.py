@@ -59,6 +59,12 @@ class Tools:
     free: str = ""
 
 
+ADDRESSED: Final = 2_000
+"""Characters of a name that still goes into an address."""
+LABELLED: Final = 300
+"""Characters of a name shown in a list."""
+
+
 def tools_of(
     measures: Sequence[Measure], wanted: str, judge: Callable[[Any], str] = lambda _schema: ""
 ) -> Tools:
@@ -77,10 +83,14 @@ def tools_of(
 def _line(measure: Measure, judge: Callable[[Any], str]) -> ToolLine:
     if not has_utf8(str(measure.name)):
         return ToolLine(str(measure.name), "", "its name holds half of a surrogate pair", link=False)
+    if len(str(measure.name)) > ADDRESSED:
+        why = f"its name has {len(str(measure.name)):,} characters, more than an address takes: send it under Raw frames"
+        return ToolLine(str(measure.name)[:LABELLED] + "…", "", why, link=False)
     definition = definition_of(measure)
     hints = [hint for hint in hints_of(definition.get("annotations")) if hint.sev != "note"]
     label = definition.get("name")
     shown = label if isinstance(label, str) and label else str(measure.name)
+    shown = shown if len(shown) <= LABELLED else shown[:LABELLED] + "…"
     return ToolLine(
         str(measure.name), hints[0].word if hints else "", measure.broken, label=shown,
         left_out=judge(definition.get("inputSchema")),

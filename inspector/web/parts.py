@@ -21,6 +21,10 @@ CODE_CHARS: Final = 20_000
 LOOKED_AT: Final = 20
 """Elements that tell whether an array is a table."""
 PREVIEW: Final = 120
+ROOM: Final = 260_000
+"""Characters of all texts of one result on a page; then each is cut to LEAST."""
+LEAST: Final = 500
+PART_COST: Final = 40_000
 
 Opened = Callable[[str], Document]
 """The document of a name; raises UsageError when there is none."""
@@ -91,12 +95,50 @@ def with_parts(contents: Contents, opened: Opened) -> Contents:
     )
     rest = tuple([(name, _opened(text, opened)) for name, text in contents.rest])
     structured = contents.structured
-    return replace(
-        contents,
-        items=items,
-        rest=rest,
-        structured=_opened(structured, opened) if structured is not None else None,
+    structured = _opened(structured, opened) if structured is not None else None
+    return _bounded(replace(contents, items=items, rest=rest, structured=structured))
+
+
+def _bounded(contents: Contents) -> Contents:
+    """The texts of a whole result cut to what one page bears, those that come first at the least cost."""
+    room = ROOM
+
+    def cut(text: Text | None) -> Text | None:
+        nonlocal room
+        if text is None:
+            return None
+        size = PART_COST if text.part is not None else len(text.text)
+        if size <= room:
+            room -= size
+            return text
+        kept = text.text[: max(LEAST, room)]
+        room = 0
+        return Text(kept, left_out=text.left_out + len(text.text) - len(kept), place=text.place)
+
+    def fact(text: str) -> str:
+        nonlocal room
+        room -= len(text)
+        return (
+            text
+            if room > 0 or len(text) < LEAST
+            else f"{text[:LEAST]}… {len(text) - LEAST:,} more characters"
+        )
+
+    items = tuple(
+        [
+            replace(
+                one,
+                text=cut(one.text),
+                raw=cut(one.raw),
+                facts=tuple([(name, fact(text)) for name, text in one.facts]),
+                problem=fact(one.problem),
+            )
+            for one in contents.items
+        ]
     )
+    structured = cut(contents.structured)
+    rest = tuple([(name, cut(text) or text) for name, text in contents.rest])
+    return replace(contents, items=items, structured=structured, rest=rest)
 
 
 def _opened(text: Text, opened: Opened) -> Text:

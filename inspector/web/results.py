@@ -34,6 +34,8 @@ TEXT_CHARS: Final = 40_000
 IMAGE_BYTES: Final = 200_000
 """A larger image is offered as a download, so that the page stays small."""
 IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+LINE_CHARS: Final = 6_000
+"""Of a text that is a fact beside a content item."""
 TABLE_ROWS: Final = 100
 TABLE_COLUMNS: Final = 12
 
@@ -246,7 +248,7 @@ def item_of(number: int, raw: str, value: Any) -> Item:
     maker = _MAKERS.get(kind) if isinstance(kind, str) else None
     if maker is None:
         said = (
-            f"has the type {dict(members_of(raw))['type']}, which MCP does not define"
+            f"has the type {short(dict(members_of(raw))['type'])}, which MCP does not define"
             if "type" in value
             else "has no type"
         )
@@ -350,7 +352,16 @@ def _facts(raw: str, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
 def _word(raw: str, name: str) -> str:
     """A member of the object `raw`: a string as it reads, anything else as it was spelled."""
     text = dict(members_of(raw)).get(name, "null")
-    return "not named" if text == "null" else str(cell_of(text))
+    return "not named" if text == "null" else short(str(cell_of(text)))
+
+
+def short(text: str) -> str:
+    """A text that stands in a line, its end counted when it is too long for one."""
+    return (
+        text
+        if len(text) <= LINE_CHARS
+        else f"{text[:LINE_CHARS]}… {len(text) - LINE_CHARS:,} more characters"
+    )
 
 
 def decoded(data: Any) -> bytes | None:
