@@ -147,3 +147,26 @@ def test_an_app_is_source_until_it_is_run_and_then_reaches_nothing_of_ours(
     )
     assert page.url.endswith("/app/" + page.url.rsplit("/", 1)[1])
     expect(page.locator("h1")).to_have_text("App")
+
+
+def test_an_app_that_tries_everything_stays_in_its_frame_and_asks_nobody(
+    page: Page, console: Running
+) -> None:
+    """Navigation of the page, windows, forms, workers, beacons, pictures, a flood of messages, its own frame."""
+    page.goto(f"{console.base}/call/old?what=resources&tool=ui://app/escape")
+    page.click("#run")
+    expect(page.locator("#run-app")).to_be_visible()
+    asked: list[str] = []
+    page.context.on("requestfinished", lambda request: asked.append(f"{request.method} {request.url}"))
+    page.click("#run-app")
+    here = page.url
+    inside = page.frame_locator("#app-frame")
+    expect(inside.locator("#o")).to_contain_text("open refused")
+    expect(inside.locator("#o")).to_contain_text("flood tried; beacon tried; image tried")
+    inside.locator("#go").click()
+    expect(inside.locator("#go")).to_have_count(0)
+    expect(page.locator("h1")).to_have_text("App")
+    assert page.url == here and len(page.context.pages) == 1
+    assert [each for each in asked if "/servers" in each or "evil.example" in each] == []
+    page.get_by_role("link", name="Back to its source").click()
+    expect(page.locator("#run-app")).to_be_visible()
