@@ -28,6 +28,7 @@ from inspector.console.redacting import passed_to, to_remember
 from inspector.console.replays import Replays
 from inspector.console.scripts import Scripts
 from inspector.console.signing import SignIns
+from inspector.console.skills import Skills
 from inspector.console.streaming import Otlp, exporter
 from inspector.console.subscriptions import Subscriptions
 from inspector.console.tapped import Taps
@@ -133,6 +134,7 @@ class Console:
             self._open_recordings(stack)
             self.subscriptions = Subscriptions()
             self.documents = Documents()
+            self.skills = Skills()
             self.raw_frames = RawFrames(self._scratch)
             stack.callback(self.raw_frames.close)
             self.saved_frames = SavedFrames(self.paths.config / "frames.json")

@@ -19,7 +19,8 @@ CLIENT_TASKS: Final = "tasks"
 """Handshake era only: what the server asks may come as a task, which it polls."""
 TASKS: Final = "io.modelcontextprotocol/tasks"
 APPS: Final = "io.modelcontextprotocol/ui"
-EXTENSIONS: Final = (TASKS, APPS)
+SKILLS: Final = "io.modelcontextprotocol/skills"
+EXTENSIONS: Final = (TASKS, APPS, SKILLS)
 DECLARABLE: Final = (*CLIENT_CAPABILITIES, CLIENT_TASKS, *EXTENSIONS)
 
 

@@ -52,6 +52,7 @@ from inspector.web.replay import blueprint as replay
 from inspector.web.replay_runs import blueprint as replay_runs
 from inspector.web.servers import blueprint as servers
 from inspector.web.signing import blueprint as signing
+from inspector.web.skills import blueprint as skills
 from inspector.web.taps import blueprint as taps
 from inspector.web.timeline import blueprint as timeline
 from inspector.web.traces import blueprint as traces
@@ -69,6 +70,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     calls,
     apps,
     parts,
+    skills,
     client,
     listen_,
     raw,

@@ -8,6 +8,7 @@ from flask import Response, url_for
 
 from inspector.console.calls import Call
 from inspector.console.console import Server, offers
+from inspector.console.skills import offers_skills
 from inspector.web.calls_kinds import LABELS, METHOD, TOOLS
 from inspector.web.calls_view import ADDRESSED
 from inspector.web.frame import console
@@ -31,6 +32,11 @@ def kinds(server: Server, what: str) -> list[dict[str, Any]]:
         if each in (what, TOOLS) or offered or listed is not None:
             href = url_for("calls.show", key=server.key, what=each if each != TOOLS else None)
             found.append({"id": each, "label": label, "count": listed, "href": href})
+    if what == "skills" or offers_skills(server.connection) or console().skills.known(server.key):
+        listing = console().skills.known(server.key)
+        count = len(listing.skills) if listing is not None else None
+        href = url_for("skills.show", key=server.key)
+        found.append({"id": "skills", "label": "Skills", "count": count, "href": href})
     other = {
         "id": METHOD,
         "label": LABELS[METHOD],

@@ -12,8 +12,9 @@ from inspector.catalog.jsontree import Document
 from inspector.console import outcome as outcomes
 from inspector.console.calls import MOST_RUNS, Call
 from inspector.console.console import Server
-from inspector.console.invoking import TOOLS
+from inspector.console.invoking import RESOURCES, TOOLS
 from inspector.console.outcome import Outcome
+from inspector.console.skills import verdict_on
 from inspector.errors import Cancelled, UsageError
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
@@ -76,6 +77,8 @@ class Shown:
     questions: tuple[QuestionView, ...] = ()
     turns: tuple[Turn, ...] = ()
     app: bool = False
+    manifest: str | None = None
+    """What a skill's manifest says of the file that was read: empty when it fits, None when there is none."""
     given_up: bool = False
     """Cancelled or timed out, not long ago: an answer may still come."""
     late: Row | None = None
@@ -136,7 +139,14 @@ def shown_call(server: Server, call: Call, confirm: str) -> Shown:
         ),
         app=runnable(outcome) is not None,
         cache=cache_said(server, outcome.reply_seq) if outcome is not None else None,
+        manifest=_manifest(call, outcome) if outcome is not None else None,
     )
+
+
+def _manifest(call: Call, outcome: Outcome) -> str | None:
+    file = console().skills.file(call.server_key, call.tool) if call.what == RESOURCES else None
+    octets = octets_of(outcome, 0) if file is not None else None
+    return None if file is None or octets is None else verdict_on(file, octets)
 
 
 def _contents(call: Call, outcome: Outcome, raw: bytes | None, document: Document | None) -> Contents:

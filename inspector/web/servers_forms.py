@@ -19,6 +19,7 @@ from inspector.settings.spec import (
     CLIENT_TASKS,
     DECLARABLE,
     ERAS,
+    SKILLS,
     SSE,
     STDIO,
     TASKS,
@@ -38,6 +39,7 @@ DECLARES: Final = {
     "elicitation.url": "The server may send you to a web address. Loupe shows it whole and never opens it.",
     CLIENT_TASKS: "Handshake era: what the server asks may come as a task. It polls; you answer when you like.",
     TASKS: "Extension: the server may turn a call into a task, which is polled to its end.",
+    SKILLS: "Extension: the server may list skills, instructions for a model. They are read and shown, never acted on.",
     APPS: "Extension: the server may offer apps. They are shown as source and run only when you say so.",
 }
 """What declaring a client capability makes the server do, and what Loupe then does."""
