@@ -78,5 +78,5 @@ def test_a_file_that_is_not_the_listed_one_is_said_not_to_be() -> None:
     assert verdict_on(SkillFile("u", 3, digest), b"abc") == ""
     assert verdict_on(SkillFile("u", 4, digest), b"abc") == "The skill's manifest has 4 bytes for it; 3 came."
     assert (
-        verdict_on(SkillFile("u", 3, digest), b"abd") == "Its sha256 is not the one of the skill's manifest."
+        verdict_on(SkillFile("u", 3, digest), b"xyz") == "Its sha256 is not the one of the skill's manifest."
     )
