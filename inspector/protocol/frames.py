@@ -46,7 +46,7 @@ def parse(raw: bytes) -> tuple[Any, str]:
     except UnicodeDecodeError as problem:
         return None, f"invalid UTF-8 at byte {problem.start}"
     try:
-        return json.loads(text, parse_constant=_refuse), ""
+        return _DECODER.decode(text), ""
     except RecursionError:
         return None, "JSON nested too deeply to read"
     except json.JSONDecodeError as problem:
@@ -62,6 +62,10 @@ class _NotJson(ValueError):
 
 def _refuse(constant: str) -> Any:
     raise _NotJson(f"{constant} is no JSON number")
+
+
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
+"""Made once: `json.loads` with an option makes one for each text."""
 
 
 def _parse_leniently(text: str) -> Any:

@@ -20,6 +20,7 @@ UNSAID, INFO, WARN, ERROR = 0, 9, 13, 17
 """SeverityNumber of OTLP. A line of stderr does not say how grave it is, and neither do we."""
 _LEFT_OUT: Final = frozenset(("t", "c", "at", "dt", "seq", "dir", "red", "raw", "body", "data"))
 _MOST_HEADERS: Final = 200
+_LONGEST_NAME: Final = 200
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class Telling:
             if name not in _LEFT_OUT and name not in used and value is not None:
                 if isinstance(value, dict | list) and t == "lab" and not self.contents:
                     continue  # what a tool was asked and said may be in it
-                attributes[f"loupe.{name}"] = _value(value)
+                attributes[f"loupe.{name[:_LONGEST_NAME]}"] = _value(value)
         attributes["loupe.seq"] = count(event.get("seq")) or 0
         attributes["loupe.dir"] = text(event.get("dir"))
         trace_id, span_id = belongs or (b"", b"")
@@ -157,8 +158,13 @@ def _http(event: Fields, _contents: bool) -> Said:
     if (size := count(event.get("bytes"))) is not None:
         attributes["loupe.bytes" if "sse" in event else f"http.{side}.body.size"] = size
     headers: dict[str, list[str]] = {}
-    for name, value in pairs(event.get("headers"))[:_MOST_HEADERS]:
-        headers.setdefault(f"http.{side}.header.{name.lower()[:200]}", []).append(clipped(value, LONG))
+    found = pairs(event.get("headers"))
+    if len(found) > _MOST_HEADERS:
+        attributes["loupe.headers_left_out"] = len(found) - _MOST_HEADERS
+    for name, value in found[:_MOST_HEADERS]:
+        headers.setdefault(f"http.{side}.header.{name.lower()[:_LONGEST_NAME]}", []).append(
+            clipped(value, LONG)
+        )
     body = text(event.get("body")) or " ".join(filter(None, about))
     return INFO, clipped(body, CONTENT), {**attributes, **headers}
 

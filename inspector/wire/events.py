@@ -51,9 +51,12 @@ class Event:
 Sink = Callable[[Event], None]
 
 
+_ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def id_text(value: Any) -> str:
     """A JSON-RPC id as canonical JSON text: `3` -> `3`, `"3"` -> `"3"`, `2.0` -> `2.0`."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODE(value)
 
 
 MOST_WAITING = 10_000

@@ -22,10 +22,15 @@ class Head:
 
     parts: tuple[str, str, str]
     headers: Pairs
+    _named: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     def get(self, name: str) -> str:
-        """All values of a header, joined by commas; empty when it is absent."""
-        return ", ".join(value for key, value in self.headers if key.lower() == name)
+        """All values of a header, joined by commas; empty when it is absent. name: in lower case."""
+        if not self._named:
+            for key, value in self.headers:
+                key, before = key.lower(), self._named.get(key.lower())
+                self._named[key] = value if before is None else f"{before}, {value}"
+        return self._named.get(name, "")
 
     @property
     def status(self) -> int:

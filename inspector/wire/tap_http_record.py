@@ -141,7 +141,7 @@ class Exchanges:
             headers=exchange.head.headers, bytes=exchange.size,
         )  # fmt: skip
         if raw:
-            self.http.record.sent(exchange.link, raw, http=exchange.seq)
+            self.http.record.sent(exchange.link, raw, http=exchange.seq, frame=frame)
 
     def _record_head(self, exchange: _Exchange, head: Head) -> None:
         self._record_request(exchange)  # an answer may come before the whole request is sent

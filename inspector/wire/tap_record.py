@@ -83,9 +83,20 @@ class TapRecord:
 
     # --- frames; not safe by themselves, for what calls them is
 
-    def sent(self, link: Link, raw: bytes, *, http: int | None = None, eol: str = "none") -> Frame:
-        """Record what the client sent: a line, or a body. Bytes that are no JSON-RPC are an unparsed frame."""
-        frame = frames.classify(raw)
+    def sent(
+        self,
+        link: Link,
+        raw: bytes,
+        *,
+        http: int | None = None,
+        eol: str = "none",
+        frame: Frame | None = None,
+    ) -> Frame:
+        """Record what the client sent: a line, or a body. Bytes that are no JSON-RPC are an unparsed frame.
+
+        frame: what `raw` is, when that is known already.
+        """
+        frame = frame or frames.classify(raw)
         kind = frames.UNPARSED if frame.kind == frames.NOISE else frame.kind
         link.sent(Outgoing(raw, kind, frame.id, frame.method), http=http, eol=eol)
         if frame.kind == frames.REQUEST and frame.method in ("initialize", "server/discover"):
