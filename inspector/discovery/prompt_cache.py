@@ -95,11 +95,41 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class _Laid:
+    """A request's pieces laid end to end. reach: tokens before each and after the last. marks: after how many pieces
+    one is, but for the end of it all.
+
+    A list of thousands of tools goes through here hundreds of times a run, so what is as it was is not walked again.
+    """
+
+    pieces: tuple[Prefixed, ...] = ()
+    texts: tuple[str, ...] = ()
+    reach: tuple[int, ...] = (0,)
+    marks: tuple[int, ...] = ()
+
+    def then(self, pieces: tuple[Prefixed, ...]) -> _Laid:
+        """The next request's. Of the last one's final piece the mark has moved, as a rule; all before it is the same."""
+        same = max(len(self.pieces) - 1, 0)
+        if self.pieces[:same] != pieces[:same]:
+            same = 0
+        rest = pieces[same:]
+        reach = accumulate(map(attrgetter("tokens"), rest), initial=self.reach[same])
+        marks = compress(range(same + 1, len(pieces)), map(attrgetter("breakpoint"), rest))
+        return _Laid(
+            pieces,
+            (*self.texts[:same], *map(attrgetter("text"), rest)),
+            (*self.reach[:same], *reach),
+            (*[mark for mark in self.marks if mark <= same], *marks),
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Prefix:
     """What the provider holds: the last request's pieces, and after how many of them an entry ends."""
 
     pieces: tuple[str, ...] = field(default=(), repr=False)
     ends: frozenset[int] = frozenset()
+    _last: _Laid = field(default_factory=_Laid, repr=False, compare=False)
 
     def expired(self) -> Prefix:
         """The cache's own time ran out."""
@@ -107,23 +137,20 @@ class Prefix:
 
     def request(self, pieces: Sequence[Prefixed], rules: Rules | None) -> tuple[Use, Prefix]:
         """One request goes out: what it used, and what the provider holds afterwards."""
-        # A list of thousands of tools goes through here hundreds of times a run: no Python step per piece.
-        texts = tuple(map(attrgetter("text"), pieces))
-        reach = [0, *accumulate(map(attrgetter("tokens"), pieces))]
+        laid = self._last.then(tuple(pieces))
+        texts, reach = laid.texts, laid.reach
         common = self._common(texts)
         changed = None if common == len(self.pieces) else common
         at = None if changed is None else sum([piece.bytes for piece in pieces[:common]])
         if rules is None:
-            return Use(0, 0, reach[-1], changed, at), Prefix(texts)
-        marks = [*compress(range(1, len(pieces)), map(attrgetter("breakpoint"), pieces)), len(pieces)]
-        if not pieces:
-            marks = []
+            return Use(0, 0, reach[-1], changed, at), Prefix(texts, _last=laid)
+        marks = [*laid.marks, len(pieces)] if pieces else []
         read = reach[self._hit(common, marks, reach, rules)]
         possible = marks if rules.breakpoints else range(1, len(pieces) + 1)
         ends = frozenset([end for end in possible if reach[end] >= rules.minimum])
         write = max(reach[max(ends, default=0)] - read, 0)
         kept = ends | {end for end in self.ends if end <= common}
-        return Use(read, write, reach[-1] - read - write, changed, at), Prefix(texts, frozenset(kept))
+        return Use(read, write, reach[-1] - read - write, changed, at), Prefix(texts, frozenset(kept), laid)
 
     def _common(self, texts: tuple[str, ...]) -> int:
         """How many pieces are byte for byte as they were."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from lab_parts import setting, shop
 
 from inspector.discovery.context import ModelContext, Piece
@@ -180,3 +182,23 @@ def test_a_conversation_below_the_minimum_pays_for_every_token_every_turn() -> N
     found = course(conversation(small, last=small.said(piece("call", "c", 20))), rules("anthropic"), turns=2)
     assert [use.fresh for use in found.uses] == [410, 680]
     assert found.billed == (410.0, 680.0)
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.integers(0, 900), max_size=4), st.lists(st.integers(0, 900), max_size=4)),
+        max_size=5,
+    ),
+    st.sampled_from(["anthropic", "openai", "gemini", ""]),
+)
+def test_what_was_laid_before_changes_no_number(
+    turns: list[tuple[list[int], list[int]]], provider: str
+) -> None:
+    """The same requests by a prefix that remembers only what the provider holds."""
+    found, remembering = rules(provider) if provider else None, Prefix()
+    for tools, said in turns:
+        pieces = context(*tools, said=tuple(said)).pieces()
+        bare = Prefix(remembering.pieces, remembering.ends)
+        expected = bare.request(pieces, found)
+        assert remembering.request(pieces, found) == expected
+        remembering = remembering.request(pieces, found)[1]

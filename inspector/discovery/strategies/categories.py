@@ -87,9 +87,8 @@ def _category_of(tools: Sequence[Tool], wish: object) -> dict[str, str]:
     if isinstance(wish, Mapping):
         mapped = {public: str(category) for category, names in wish.items() for public in names}
         return {tool.public: mapped.get(tool.public, OTHERS) for tool in tools}
-    meta = {tool.public: _meta_category(tool) for tool in tools}
-    if wish == "meta" or (wish is None and all(meta.values())):
-        return {public: category or OTHERS for public, category in meta.items()}
+    if wish == "meta" or (wish is None and all(map(_meta_category, tools))):
+        return {tool.public: _meta_category(tool) or OTHERS for tool in tools}
     if wish == "server" or (wish is None and len({tool.server for tool in tools}) > 1):
         return {tool.public: tool.server for tool in tools}
     families = {tool.public: family(tool.name) for tool in tools}
