@@ -58,7 +58,7 @@ class _Reader:
         """trail: names on the way, for naming objects. path: JSON pointer from the root."""
         if schema is False:
             return NEVER
-        if schema is True or not isinstance(schema, Mapping) or depth > DEEPEST:
+        if schema is True or not isinstance(schema, dict) or depth > DEEPEST:
             return self._unknown(path)
         if not INEXPRESSIBLE.isdisjoint(schema):
             self.found.lost += [(path, key) for key in schema if key in INEXPRESSIBLE]
@@ -116,14 +116,14 @@ class _Reader:
         if key == "oneOf" and len(options) > 1:
             self.found.lost.append((path, "oneOf"))
         own = {name: value for name, value in schema.items() if name not in _NOT_OF_OPTIONS}
-        only_rules = all(isinstance(o, Mapping) and not _says_type(o) for o in options)
+        only_rules = all(isinstance(o, dict) and not _says_type(o) for o in options)
         if only_rules and (_types(own) or _implied(own)):
             self.found.lost.append((path, key))  # "one of these must be given" and the like
             return self.type_of({**own, "description": schema.get("description")}, trail, path, depth + 1)
         found = []
         for at, option in enumerate(options):
             whole = _narrowed(own, option)
-            label = option.get("title") if isinstance(option, Mapping) else None
+            label = option.get("title") if isinstance(option, dict) else None
             more = (*trail, label if isinstance(label, str) and label else f"Option{at + 1}")
             here = more if len(options) > 1 else trail
             found.append(self.type_of(whole, here, f"{path}/{key}/{at}", depth + 1))
@@ -134,11 +134,11 @@ class _Reader:
         whole: Mapping[str, Any] = {key: value for key, value in schema.items() if key != "allOf"}
         for member in schema["allOf"]:
             seen = 0
-            while isinstance(member, Mapping) and isinstance(member.get("$ref"), str) and seen < 20:
+            while isinstance(member, dict) and isinstance(member.get("$ref"), str) and seen < 20:
                 target = self._target(member["$ref"])
                 member = _both({k: v for k, v in member.items() if k != "$ref"}, target) if target else {}
                 seen += 1
-            if isinstance(member, Mapping):
+            if isinstance(member, dict):
                 if _types(whole) and _types(member) and not set(_types(whole)) & set(_types(member)):
                     self.found.lost.append((path, "allOf"))
                 whole = _both(whole, member)
@@ -173,7 +173,7 @@ class _Reader:
         here: Any = self.root
         for step in reference[1:].split("/")[1:]:
             step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(here, Mapping):
+            if isinstance(here, dict):
                 here = here.get(step)
             elif isinstance(here, list) and step.isdigit() and int(step) < len(here):
                 here = here[int(step)]
@@ -204,7 +204,7 @@ class _Reader:
         properties, others = schema.get("properties"), schema.get("additionalProperties")
         if "patternProperties" in schema and others is not None:
             others = True
-        if not isinstance(properties, Mapping) or not properties:
+        if not isinstance(properties, dict) or not properties:
             if others is False:
                 return Type("map", (NEVER,))
             inner = (*trail, "Value")
@@ -227,7 +227,7 @@ class _Reader:
             [
                 Field(
                     str(key), self.type_of(value, (*trail, str(key)), f"{path}/properties/{escape(str(key))}", depth + 1),
-                    key in needed, _text(value.get("description")) if isinstance(value, Mapping) else "",
+                    key in needed, _text(value.get("description")) if isinstance(value, dict) else "",
                 )
                 for key, value in properties.items()
             ]
@@ -270,11 +270,11 @@ def _of_types(values: Sequence[Any], kinds: Sequence[str]) -> list[Any]:
 
 def _both(one: Mapping[str, Any], other: Any) -> dict[str, Any]:
     """Two schemas that hold together: properties and required added up, the second's words before the first's."""
-    if not isinstance(other, Mapping):
+    if not isinstance(other, dict):
         return dict(one)
     whole = {**one, **other}
     mine, theirs = one.get("properties"), other.get("properties")
-    if isinstance(mine, Mapping) and isinstance(theirs, Mapping):
+    if isinstance(mine, dict) and isinstance(theirs, dict):
         whole["properties"] = {**mine, **theirs}
     needs = [
         each
@@ -291,7 +291,7 @@ def _both(one: Mapping[str, Any], other: Any) -> dict[str, Any]:
 
 def _narrowed(own: Mapping[str, Any], option: Any) -> Any:
     """An option of an anyOf with what stands beside the anyOf: both hold. False when nothing can satisfy both."""
-    if not isinstance(option, Mapping) or "$ref" in option or not (_types(own) or "properties" in own):
+    if not isinstance(option, dict) or "$ref" in option or not (_types(own) or "properties" in own):
         return option
     whole = _both(own, option)
     if option.get("items") in ({}, True) and "items" in own:

@@ -117,7 +117,7 @@ def _made(tool: Tool, name: str) -> Stub:
     stem = class_name(tool.public)
     given = read_schema(tool.value.get("inputSchema"), stem)
     output = tool.value.get("outputSchema")
-    back = read_schema(output, f"{stem}Result") if isinstance(output, Mapping) else Read()
+    back = read_schema(output, f"{stem}Result") if isinstance(output, dict) else Read()
     fields, extra, whole = _parameters(given, tool.value.get("inputSchema"))
     return Stub(
         name, tool, python_stubs.parameters(fields), whole, tuple(fields), extra, back.type,
@@ -178,7 +178,7 @@ def _named_in(read: Read, name: str) -> bool:
 
 def _findings(tool: Tool, given: Read, back: Read, output: Any) -> tuple[Finding, ...]:
     found = []
-    if not isinstance(output, Mapping):
+    if not isinstance(output, dict):
         said = "it declares no outputSchema: what it returns is Any, so a script has to look before it can use it"
         found.append(Finding(tool.public, "no outputSchema", "", said))
     for side, read in (("inputSchema", given), ("outputSchema", back)):
