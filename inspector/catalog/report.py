@@ -203,7 +203,8 @@ def list_document(
     """The catalog's part of `list --json`: `pages`, `totals` and the items under `measured.what` (`tools`…).
 
     Absent is absent: hint keys the server did not send, `tokens` that were not counted, `rendered` of what no
-    provider is sent. `instructions_bytes` and `window_share` are null when unknown. A token object carries
+    provider is sent. What cannot be used as sent has `broken`, why, and `raw`, its JSON made compact.
+    `instructions_bytes` and `window_share` are null when unknown. A token object carries
     `"estimate": true` when any of its numbers is one.
     """
     pages = [_page_entry(page, read) for page, read in zip(snapshot.pages, measured.pages, strict=True)]
@@ -260,7 +261,7 @@ def _item_entry(measure: Measure, counted: ItemTokens | None) -> dict[str, Any]:
         entry["tokens"] = _token_entry(tokenizer, {"definition": counted.definition}, counted.rendered)
     entry["parts"] = measure.parts
     if measure.broken:
-        entry["broken"] = measure.broken
+        entry |= {"broken": measure.broken, "raw": measure.text}
     return entry
 
 

@@ -24,6 +24,7 @@ _LIST_KEY: Final = {
     RESOURCES: "resources",
     TEMPLATES: "resourceTemplates",
 }
+UNREAD: Final = "nested too deeply to read"
 _NAME_KEY: Final = {TOOLS: "name", PROMPTS: "name", RESOURCES: "uri", TEMPLATES: "uriTemplate"}
 
 
@@ -86,8 +87,8 @@ class Item:
     """One tool, prompt, resource or template.
 
     raw: its JSON text as received. value: the same, parsed (a duplicate key keeps the last). name: `name`, `uri`
-    or `uriTemplate`, None when it has none. broken: why it cannot be used as sent, or an empty string. floats: whether
-    it may hold a number that is not written as an integer.
+    or `uriTemplate`, None when it has none. broken: why it cannot be used as sent, or an empty string; when it is UNREAD,
+    value is None. floats: whether it may hold a number that is not written as an integer.
     """
 
     page: int
@@ -214,14 +215,31 @@ def _read_result(
 
 
 def _read_item(reader: jsontext.Reader, decode: jsontext.FloatsNoted, what: str, number: int) -> Item:
-    start = reader.at
-    value, reader.at, floats = decode(reader.text, start)
+    start, key = reader.at, _NAME_KEY[what]
+    try:
+        value, reader.at, floats = decode(reader.text, start)
+    except RecursionError:
+        reader.at = jsontext.end_of(reader.text, start)
+        raw = reader.text[start : reader.at]
+        return Item(number, raw, None, _shallow_text(raw, key), UNREAD)
     raw = reader.text[start : reader.at]
     if not isinstance(value, dict):
         return Item(number, raw, value, None, "not a JSON object", floats)
-    key = _NAME_KEY[what]
     name = value.get(key)
     if not isinstance(name, str):
         broken = f"{key} is missing" if key not in value else f"{key} is not a string"
         return Item(number, raw, value, None, broken, floats)
     return Item(number, raw, value, name, "", floats)
+
+
+def _shallow_text(raw: str, key: str) -> str | None:
+    """The string member `key` of an object that is nested too deeply, as far as it stands before the deep part."""
+    reader = jsontext.Reader(raw)
+    try:
+        for member in reader.members() if reader.peek() == "{" else ():
+            value = reader.value()
+            if member == key:
+                return value if isinstance(value, str) else None
+    except RecursionError:
+        pass
+    return None

@@ -23,6 +23,10 @@ SEPARATOR: Final = "__"
 Why = Literal["unknown", "ambiguous", "stale", "unavailable"]
 
 
+RAW_CHARS: Final = 120
+"""Characters of a tool that cannot be used, where that is told."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Tool:
     """One listed tool. public: `server__tool`; name: the server's own; text: the compact definition under the
@@ -254,9 +258,10 @@ def read_server(
     listing, key = snapshot.listing(), _key(label, taken)
     tools: dict[str, Tool] = {}
     problems = [page.fault for page in listing.pages if page.fault]
-    for item in listing.items:
+    for number, item in enumerate(listing.items, 1):
         if item.broken or item.name is None:
-            problems.append(f"a tool cannot be used: {item.broken}")
+            which = f"tool {number} of {len(listing.items)}"
+            problems.append(f"{which} cannot be used: {item.broken}: {_beginning(item.raw)}")
         elif item.name in tools:
             problems.append(f"{item.name} is listed twice; the first is kept")
         else:
@@ -273,6 +278,10 @@ def read_server(
         key, label, _description(snapshot), snapshot.instructions, tuple(tools.values()),
         pages, sum([len(page.raw) for page in snapshot.pages]), kept_for, measured, problems=tuple(problems),
     )  # fmt: skip
+
+
+def _beginning(raw: str) -> str:
+    return raw if len(raw) <= RAW_CHARS else f"{raw[:RAW_CHARS]}…"
 
 
 def _key(label: str, taken: Sequence[str]) -> str:

@@ -98,7 +98,7 @@ class Weighed:
         others = families[kept:]
         shown = others if len(others) <= cells else others[: cells - 1]
         last = [index for _, of in others[len(shown) :] for index in of]
-        rest = self._rest(last, f"{len(others) - len(shown)} more") if last else None
+        rest = self._rest(last, f"{len(others) - len(shown):,} more") if last else None
         folded = [self._fold(name, of, cells) for name, of in families[:kept]]
         return Folds(folded, shown, rest, len(others))
 
@@ -111,7 +111,7 @@ class Weighed:
 
         shown = heapq.nsmallest(most - 1, of, key=rank)
         left = set(of).difference(shown)
-        return Fold(name, shown, self._rest(left, f"{len(left)} more"), len(of))
+        return Fold(name, shown, self._rest(left, f"{len(left):,} more"), len(of))
 
     def _rest(self, positions: Iterable[int], said: str) -> charts.Cell:
         parts = summed([self.measures[index] for index in positions])

@@ -72,7 +72,7 @@ def _points(segment: str) -> str:
 )
 def keys_repeated(subject: Subject) -> Iterator[Hit]:
     for entry in subject.entries:
-        if _is_plain(entry.raw, entry.value):
+        if entry.value is None or _is_plain(entry.raw, entry.value):
             continue
         twice: list[str] = []
 

@@ -12,7 +12,7 @@ from inspector.catalog import jsontext
 from inspector.catalog.findings.walk import Node, nodes, strings
 from inspector.catalog.measure import TOO_DEEP, Measure, measure_item
 from inspector.catalog.report import ListingTokens
-from inspector.catalog.snapshot import TOOLS, Item, ListedPage, Snapshot, read_page
+from inspector.catalog.snapshot import TOOLS, UNREAD, Item, ListedPage, Snapshot, read_page
 from inspector.protocol.names import Kind, marks
 
 T = TypeVar("T")
@@ -41,8 +41,12 @@ class Entry:
 
     @cached_property
     def value(self) -> Any:
-        """Parsed when first asked for, kept as long as this object: hold on to no more of them than needed."""
-        return jsontext.raw_decode(self.raw)[0]
+        """Parsed when first asked for, kept as long as this object: hold on to no more of them than needed. None for
+        one that is nested too deeply."""
+        try:
+            return jsontext.raw_decode(self.raw)[0]
+        except RecursionError:
+            return None
 
 
 class Tool(Entry):
@@ -151,7 +155,7 @@ class Subject:
     def _entries(self, start: int, end: int) -> Iterator[Entry]:
         for index in range(start, end):
             raw, measure = self.raws[index], self.measures[index]
-            is_tool = self.what == TOOLS and raw.startswith("{") and measure.broken != TOO_DEEP
+            is_tool = self.what == TOOLS and raw.startswith("{") and measure.broken not in (TOO_DEEP, UNREAD)
             yield (Tool if is_tool else Entry)(index, self.places[index], raw, measure)
 
     @cached_property
