@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from inspector.catalog import jsontext
-from inspector.catalog.findings.rule import SEVERITIES, find
+from inspector.catalog.findings.rule import SEVERITIES, find, rules
 from inspector.catalog.findings.subject import Subject
-from inspector.catalog.providers import PROVIDERS
+from inspector.catalog.providers import PROVIDERS, Model, models
 from inspector.catalog.report import MeasuredListing, list_document, measure_listing
 from inspector.catalog.snapshot import Snapshot
 from inspector.cli import exact as counted_by
@@ -17,7 +18,7 @@ from inspector.cli.options import TargetCommand, connected, spec_of, target_opti
 from inspector.cli.terminal import print_document, printable, say, warn
 from inspector.console.console import offers
 from inspector.console.listed import snapshot_of
-from inspector.errors import PeerError
+from inspector.errors import PeerError, UsageError
 from inspector.protocol import freshness
 from inspector.protocol.eras import HANDSHAKE, Era
 from inspector.wire.connection import Connection
@@ -31,6 +32,8 @@ LIST_S = 600.0
 @click.argument("words", nargs=-1, metavar="[TARGET]")
 @click.option("--all", "everything", is_flag=True, help="Prompts, resources and templates too.")
 @click.option("--no-findings", "silent", is_flag=True, help="Do not run the rules (docs/findings.md).")
+@click.option("--without", "off", multiple=True, metavar="RULE", help="Do not run this rule; several times.")
+@click.option("--model", type=click.Choice(list(models())), help="Hold the tokens against its window.")
 @click.option(
     "--exact", type=click.Choice(PROVIDERS), help="Ask this provider's own counter too, with your key."
 )
@@ -40,12 +43,16 @@ def list_(
     words: tuple[str, ...],
     everything: bool,
     silent: bool,
+    off: tuple[str, ...],
+    model: str | None,
     exact: str | None,
     exact_model: str | None,
     **options: Any,
 ) -> None:
     """List and measure a server's catalog."""
     spec = spec_of(words, options)
+    if unknown := sorted(set(off) - set(rules())):
+        raise UsageError(f"There is no rule {unknown[0]}", "docs/findings.md has them all")
     if exact is not None:
         counted_by.ready(exact)
     with connected(spec, options) as connection:
@@ -59,8 +66,8 @@ def list_(
         what: measure_listing(what, snapshot.raws, tokens=True, rendered=True)
         for what, snapshot in snapshots.items()
     }
-    findings = {} if silent else {what: find_in(snapshots[what], measured[what]) for what in snapshots}
-    document = describe(connection, snapshots, measured, findings)
+    findings = {} if silent else {what: find_in(snapshots[what], measured[what], off) for what in snapshots}
+    document = describe(connection, snapshots, measured, findings, models()[model] if model else None)
     if exact is not None:
         document["exact"] = counted_by.exact(measured["tools"], exact, exact_model)
     if options["as_json"]:
@@ -89,10 +96,11 @@ def _list_if_there(connection: Connection, what: str) -> Snapshot | None:
         return None
 
 
-def find_in(snapshot: Snapshot, measured: MeasuredListing) -> list[dict[str, Any]]:
-    """What every rule sees in a list, the gravest first; `tool` is null for what concerns the list or many items."""
+def find_in(snapshot: Snapshot, measured: MeasuredListing, off: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """What every rule but those in `off` sees in a list, the gravest first; `tool` is null for what concerns the list or
+    many items."""
     keys = ("rule", "severity", "tool", "path", "message", "remedy")
-    found = find(Subject.of(snapshot, tokens=measured.tokens))
+    found = find(Subject.of(snapshot, tokens=measured.tokens), off=frozenset(off))
     return [{key: getattr(each, key) for key in keys} for each in found]
 
 
@@ -101,8 +109,9 @@ def describe(
     snapshots: dict[str, Snapshot],
     measured: dict[str, MeasuredListing],
     findings: dict[str, list[dict[str, Any]]],
+    model: Model | None = None,
 ) -> dict[str, Any]:
-    """The document of `list --json` (docs/cli.md). findings: by list, empty when nobody looked."""
+    """The document of `list --json` (docs/cli.md). findings: by list, empty when nobody looked. model: whose window."""
     tools = snapshots["tools"]
     transport = connection.transport
     server = transport.server if isinstance(transport, StdioTransport) else None
@@ -113,7 +122,7 @@ def describe(
         "protocol_version": tools.protocol_version,
         "transport": tools.transport,
         "declared": list(connection.spec.declare),
-        **list_document(tools, measured["tools"]),
+        **list_document(tools, measured["tools"], model),
         "freshness": freshness_of(tools),
         "noise": connection.link.stats.noise,
         "stderr_lines": connection.link.stats.stderr_lines,
@@ -123,7 +132,8 @@ def describe(
     if "tools" in findings:
         document["findings"] = findings["tools"]
     others = {
-        what: list_document(snapshot, measured[what]) | ({"findings": findings[what]} if findings else {})
+        what: list_document(snapshot, measured[what], model)
+        | ({"findings": findings[what]} if findings else {})
         for what, snapshot in snapshots.items()
         if what != "tools"
     }
@@ -158,6 +168,9 @@ def show(document: dict[str, Any], noise: list[str]) -> None:
         f" {totals['definition_bytes']:,} B of definitions"
     )
     say(tokens_line(totals["tokens"]["o200k_base"]))
+    window = totals["window"]
+    share = f"{totals['window_share']:.1%}" if totals["window_share"] >= 0.0005 else "less than 0.1%"
+    say(f"{share} of the {window['tokens']:,} tokens that {window['model']} takes")
     if "exact" in document:
         counted_by.show(document["exact"])
     say(f"Hints as sent: {hints_line(pages[0])}: {document['freshness']['why']}")
@@ -171,7 +184,8 @@ def show(document: dict[str, Any], noise: list[str]) -> None:
     say()
     for tool in sorted(document["tools"], key=lambda tool: -tool["definition_bytes"]):
         count = tool["tokens"]["o200k_base"]["definition"]
-        say(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}")
+        why = f"  cannot be used: {tool['broken']}" if "broken" in tool else ""
+        say(f"{tool['definition_bytes']:>9,} B {count:>7,} tok  {printable(tool['name'])}{why}")
 
 
 def many(count: int, noun: str) -> str:

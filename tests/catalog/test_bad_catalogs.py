@@ -50,7 +50,7 @@ BROKEN = {
 ODD = {
     "64 levels deep": tool("deep", nested(32)),
     "references in a circle": tool("cyclic", CYCLIC),
-    "a description of 1 MB": tool("long", '{"type":"object"}', "word " * 200_000),
+    "a description of 200 kB": tool("long", '{"type":"object"}', "word " * 40_000),
     "a name that is taken": tool("good", '{"type":"object"}', "another one"),
     "an inputSchema that is null": tool("odd", "null"),
     "an inputSchema that is a list": tool("odd", "[1]"),

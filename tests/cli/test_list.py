@@ -94,11 +94,12 @@ def test_all_lists_have_the_same_shape(tmp_path: Path) -> None:
 
 
 def test_the_human_output_names_the_server_the_total_and_each_tool(tmp_path: Path) -> None:
-    ran = loupe(tmp_path, "list", "demo:flat")
-    first, second, third, fourth, *_ = ran.out.splitlines()
+    ran = loupe(tmp_path, "list", "demo:flat", "--model", "gpt-5")
+    first, second, third, share, fourth, *_ = ran.out.splitlines()
     assert first == "marlow-flat 0.1.0 · modern 2026-07-28 · stdio"
     assert second == "50 tools in 1 page, 20,841 B on the wire, 20,600 B of definitions"
     assert third == "4,844 tokens (o200k_base) of whole definitions; 3,638 as Anthropic is sent them"
+    assert share == "1.0% of the 400,000 tokens that gpt-5 takes"
     assert fourth.startswith('Hints as sent: ttlMs 0, cacheScope "private": ')
     assert "search_knowledge_base" in ran.out
 
@@ -111,7 +112,9 @@ def test_findings_are_listed_and_counted_unless_nobody_wants_them(tmp_path: Path
         (each["rule"], each["severity"], each["tool"]) for each in found
     ]
     errors = sum(each["severity"] == "error" for each in found)
-    assert f"Findings: {errors} errors, " in loupe(tmp_path, "list", *command).out
+    said = loupe(tmp_path, "list", "--without", "header-invalid", *command).out
+    assert f"Findings: {errors - 1} errors, " in said
+    assert "(no name)  cannot be used: name is missing" in said
     assert "findings" not in loupe(tmp_path, "list", "--json", "--no-findings", *command).json
 
 
@@ -150,6 +153,7 @@ def closed_port() -> int:
         (["demo:flat", "--header", "X:1"], 2, "usage", "--header"),
         (["demo:flat", "--env", "NOPE"], 2, "usage", "--env"),
         (["demo:flat", "--nonsense"], 2, "usage", "--nonsense"),
+        (["demo:flat", "--without", "nonsense"], 2, "usage", "no rule nonsense"),
     ],
 )  # fmt: skip
 def test_bad_input_gets_one_sentence_and_its_exit_code(

@@ -49,7 +49,7 @@ def test_a_tool_listed_twice_and_one_without_a_name_are_told() -> None:
     assert [each.name for each in found.tools] == ["x"]
     assert found.problems == (
         "x is listed twice; the first is kept",
-        "a tool cannot be used: name is missing",
+        'tool 3 of 3 cannot be used: name is missing: {"description":"nameless"}',
     )
 
 
