@@ -81,7 +81,7 @@ def view_of(
     return QuestionView(
         question,
         TITLES.get(question.method, f"The server asks {question.method}"),
-        message if isinstance(message, str) else "",
+        message if isinstance(message, str) else said_in(params) if question.method == SAMPLE else "",
         pane,
         url,
         host_of(url),
@@ -91,6 +91,18 @@ def view_of(
         raw or suggestion(question),
         error,
     )
+
+
+def said_in(params: Mapping[str, Any]) -> str:
+    """The texts a model would be asked to answer, one after the other; what is no text is under all that was asked."""
+    messages = params.get("messages")
+    contents = (
+        [one.get("content") for one in messages if isinstance(one, dict)]
+        if isinstance(messages, list)
+        else []
+    )
+    texts = [one.get("text") for one in contents if isinstance(one, dict)]
+    return "\n".join([each for each in texts if isinstance(each, str)])[:SHOWN_CHARS]
 
 
 def schema_of(question: Question) -> Any:
@@ -199,7 +211,13 @@ def turns_of_task(states: Sequence[State]) -> list[Turn]:
     found: list[Turn] = []
     for state in states:
         sev = {"completed": "ok", "failed": "err", "cancelled": "off"}.get(state.status, "note")
-        turn = Turn(sev, state.status, f"task {state.task}{f': {state.message}' if state.message else ''}")
+        # The id is long and the same all along: it stands once.
+        text = (
+            state.message
+            if found and state.message
+            else f"task {state.task}{f': {state.message}' if state.message else ''}"
+        )
+        turn = Turn(sev, state.status, text)
         if not found or found[-1] != turn:
             found.append(turn)
     return found

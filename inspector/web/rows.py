@@ -277,9 +277,8 @@ def _noted(method: str, params: dict[str, Any]) -> str:
 
 
 def _refused(row: Stored, _known: Known) -> Words:
-    return Words(
-        "noise", "refused", "noise", row.method or "", str(row.body.get("why", "")), "no valid frame"
-    )
+    said = str(row.body.get("why") or "") or plain(_text(row)).rstrip("\r\n")
+    return Words("noise", "refused", "noise", row.method or "", said, "no valid frame")
 
 
 # --- everything else

@@ -206,6 +206,8 @@ def test_a_question_can_be_turned_down(half: Half, do: str, action: str) -> None
 
 def test_sampling_is_answered_by_hand_and_any_json_may_be_sent(half: Half) -> None:
     id_ = half.start("old", "ask_model")
+    asked = words(half.get(f"/call/old/result/{half.last('old').id}", part=True).text)
+    assert "The server asks for a model's answer Say one word. Your answer" in asked
     half.post(f"/call/old/answer/{id_}", do="accept", text="Word.")
     assert '"content": {"type": "text", "text": "Word."}' in half.ended(half.last("old"))
     id_ = half.start("old", "ask_model")
@@ -380,6 +382,8 @@ def test_what_a_task_brought_is_shown_by_kind_and_judged(half: Half) -> None:
     assert (
         "The tool answered." in shown and "fits outputSchema" in shown and "text · 6 B 1 worked" in shown
     ), shown
+    assert "working task work working poll 1 working poll 2 completed poll 3 The tool answered." in shown
+    assert "ms from the call to the end of its task" in shown
     assert "taskId of the task" in shown and "has no content" not in shown
     outcome = half.last("new").outcome
     assert outcome is not None and outcome.result is not None

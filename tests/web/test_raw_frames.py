@@ -79,6 +79,7 @@ def frame(**members: Any) -> str:
 def test_what_is_not_json_meets_silence_and_it_is_said(raw: Raw) -> None:
     shown = raw.send("sdk", "this is not JSON")
     assert "0 frames came" in shown and "The server sent nothing within 0.4 s." in shown
+    assert "this is not JSON" in shown.partition("All that happened on")[2]
 
 
 def test_a_modern_frame_without_meta_is_refused_by_the_server_itself(raw: Raw) -> None:
