@@ -18,8 +18,10 @@ from inspector.console.checking import CHECK_S, Checker
 from inspector.console.invoking import METHOD, PROMPTS, RESOURCES, TEMPLATES, TOOLS, request_of
 from inspector.console.outcome import Outcome
 from inspector.console.rounds import MOST_ROUNDS, converse
+from inspector.console.tasks import TTL_MS, State, brought_by, follow, support_of
 from inspector.console.worker import Worker
 from inspector.errors import LoupeError, UsageError
+from inspector.protocol.eras import HANDSHAKE
 from inspector.wire.connection import GRACE_S, Connection
 from inspector.wire.dispatcher import Reply
 from inspector.wire.extras import LEVELS
@@ -53,6 +55,9 @@ KINDS = {"tool": TOOLS, "prompt": PROMPTS, "resource": RESOURCES, "template": TE
     "--scratch", is_flag=True, help="With --raw: send nothing before it, no handshake and no probe."
 )
 @click.option("--log-level", type=click.Choice(LEVELS), help="Ask for log messages from this level on.")
+@click.option(
+    "--task", is_flag=True, help="Ask the server to make it a task, and poll it to its end (handshake)."
+)
 @click.option("--trace-context", is_flag=True, help="Send a W3C traceparent in _meta of each request.")
 @click.option(
     "--listen", type=float, metavar="S", help="Afterwards, tell S seconds what the server announces."
@@ -81,7 +86,7 @@ def call(words: tuple[str, ...], arguments: str, kind: str, answers: tuple[str, 
     heard: list[dict[str, Any]] = []
     with connected(spec, options) as connection:
         with_extras(connection, options["log_level"], options["trace_context"])
-        found = run(connection, words[-1], text, options["timeout"], what, answerer)
+        found = run(connection, words[-1], text, options["timeout"], what, answerer, options["task"])
         if options["listen"] is not None:
             heard = listened(connection, options["listen"], [words[-1]] if what == RESOURCES else [])
     if options["as_json"]:
@@ -98,22 +103,31 @@ def run(
     timeout: float | None,
     what: str,
     answerer: Answerer,
+    task: bool = False,
 ) -> Outcome:
-    """Ask, and judge the output of a tool, whose definition is listed before (for its outputSchema and headers)."""
+    """Ask, and judge the output of a tool, whose definition is listed before (for its outputSchema and headers).
+
+    task: ask the server to make it a task (handshake era); a tool that runs only as one is called as one.
+    """
     era = connection.peer.era if connection.peer else None
     limit = timeout or connection.spec.timeouts.call
     definition = _listed(connection, name, limit) if what == TOOLS else {}
     method, params = request_of(what, name, arguments)
+    needs = what == TOOLS and era == HANDSHAKE and support_of(definition) == "required"
+    if task or needs:
+        params["task"] = {"ttl": TTL_MS}
+    states: list[State] = []
     try:
         headers = call_headers(connection, definition, arguments) if what == TOOLS else {}
-        reply = _conversation(connection, method, params, limit, headers, answerer)
+        reply = _conversation(connection, method, params, limit, headers, answerer, states)
     except LoupeError as problem:
         return outcome.of_error(problem, era)
-    if what != TOOLS:
-        return outcome.of_reply(reply, None)
+    brought = brought_by(reply.result) if states else None
+    if what != TOOLS or (states and brought is None and "taskId" in reply.result):
+        return outcome.of_reply(reply, None, brought)
     checker = Checker(Worker(connection.portal))
-    verdict = connection.run(judged, checker, definition, reply, timeout=4 * CHECK_S)
-    return outcome.of_reply(reply, verdict)
+    verdict = connection.run(judged, checker, definition, reply, brought, timeout=4 * CHECK_S)
+    return outcome.of_reply(reply, verdict, brought)
 
 
 def _conversation(
@@ -123,8 +137,9 @@ def _conversation(
     limit: float,
     headers: dict[str, str],
     answerer: Answerer,
+    states: list[State],
 ) -> Reply:
-    """The reply that asks no more, or the one whose question was not answered."""
+    """The reply that asks no more and is no task any more, or the one whose question was not answered."""
     most = connection.spec.timeouts.most
     connection.on_question = answerer.ask
 
@@ -133,8 +148,16 @@ def _conversation(
             method, whole, timeout=limit, headers=headers, on_progress=progressed, most=most
         )
 
+    async def of_task(method: str, whole: dict[str, Any]) -> Reply:
+        return await connection.request(method, whole, timeout=limit, most=most)
+
+    def note(state: State) -> None:
+        states.append(state)
+        warn(f"task {printable(state.task)} {printable(state.status)} {printable(state.message)}".rstrip())
+
     async def talk() -> Reply:
-        return await converse(send, params, answerer.ask, connection, lambda _round: None)
+        reply = await converse(send, params, answerer.ask, connection, lambda _round: None)
+        return await follow(connection, reply, of_task, answerer.ask, note)
 
     return connection.run(talk, timeout=MOST_ROUNDS * max(limit, most) + GRACE_S)
 

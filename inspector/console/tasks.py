@@ -41,6 +41,13 @@ class State:
     seq: int
 
 
+def support_of(definition: Mapping[str, Any]) -> str:
+    """What a listed tool says of being made a task (handshake era); one that says nothing forbids it (2025-11-25)."""
+    execution = definition.get("execution")
+    support = execution.get("taskSupport") if isinstance(execution, Mapping) else None
+    return support if support in ("optional", "required") else "forbidden"
+
+
 def task_of(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The task a result hands out instead of an outcome, in either era."""
     if result.get("resultType") == "task":

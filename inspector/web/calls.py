@@ -12,6 +12,7 @@ from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.console.calls import MOST_RUNS, Call
 from inspector.console.console import Server
+from inspector.console.tasks import support_of
 from inspector.errors import UsageError
 from inspector.protocol.eras import HANDSHAKE
 from inspector.web.apps import app_of
@@ -321,14 +322,12 @@ def _completes(key: str, what: str) -> bool:
 
 
 def _tasks(key: str, what: str, definition: Mapping[str, Any]) -> str:
-    """How a tool takes being made a task, where the server can; 2025-11-25: a tool that says nothing forbids it."""
+    """How a tool takes being made a task, where the server can make one."""
     connection = console().server(key).connection
     peer = connection.peer if connection is not None else None
     if what != TOOLS or peer is None or peer.era != HANDSHAKE or "tasks" not in (peer.capabilities or {}):
         return ""
-    execution = definition.get("execution")
-    support = execution.get("taskSupport") if isinstance(execution, dict) else None
-    return support if support in ("optional", "required") else "forbidden"
+    return support_of(definition)
 
 
 def _bench(key: str, what: str, tool: str, options: Options) -> Bench:

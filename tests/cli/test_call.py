@@ -210,3 +210,22 @@ def test_a_raw_frame_is_sent_as_it_is_and_silence_is_an_exit_code(
     assert (ran.code, ran.json["outcome"]) == (code, ("answered", "silence")[code]), ran.err
     sent = [one["raw"] for one in ran.json["frames"] if one["dir"] == "c2s"]
     assert sent == [frame]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [["--task", "--"], ["--declare", "io.modelcontextprotocol/tasks", "--"]],
+    ids=["handshake", "modern"],
+)
+def test_a_call_that_becomes_a_task_is_polled_to_its_end(how: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, str(ASKING), *(["--modern"] if "--declare" in how else [])]
+    ran = loupe(tmp_path, "call", "work", "--json", *how, *command)
+    assert ran.code == 0, ran.err
+    assert ran.json["result"]["structuredContent"] == {"n": 1}
+    assert ran.json["output_schema"]["verdict"] == "valid"
+    assert [line for line in ran.err.splitlines() if line.startswith("task ")] == [
+        "task work working",
+        "task work working poll 1",
+        "task work working poll 2",
+        "task work completed poll 3",
+    ]

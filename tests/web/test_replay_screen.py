@@ -307,7 +307,10 @@ def test_a_run_can_be_cancelled_and_the_server_is_told(site: Site) -> None:
     assert replay.ended.wait(WAIT_S)
     verdicts = {item.planned.seq: item.pair.verdict for item in replay.items}
     assert verdicts[seqs["slow"]] == "cancelled"
-    told = [row for row in site.rows(method="notifications/cancelled") if row.cause == "replay"]
+    for _ in range(500):  # it is sent after the waiting is over
+        told = [row for row in site.rows(method="notifications/cancelled") if row.cause == "replay"]
+        if told:
+            break
     assert len(told) == 1
     assert "Cancelled after" in site.get(here).text
     poll = site.part(here, poll=1).text
