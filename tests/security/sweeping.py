@@ -186,6 +186,7 @@ def fill(site: Hostile, url: str) -> None:
         f"/call/{old}/result/call-1/part?at=answer",
         f"/timeline/event/2?session={session}",
         "/oauth/callback?state=x",
+        f"/call/{old}/skills",  # led to where a server has some
     ]
     site.console.recorder.flush(WAIT_S)
 
