@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,10 @@ def test_nothing_of_this_machine_is_written_into_the_tree() -> None:
         if path.suffix in (".py", ".md", ".toml", ".html", ".sh", ".js", ".css") or path.name == "Makefile":
             found = forbidden.search(path.read_text(errors="replace"))
             assert found is None or path == Path(__file__), f"{path}: {found and found.group()}"
+
+
+def test_no_two_test_files_have_one_name() -> None:
+    """Of two modules of one name, in folders that are no packages, pytest collects the first only."""
+    loose = [path for path in ROOT.glob("tests/**/*.py") if not (path.parent / "__init__.py").exists()]
+    names = sorted([path.name for path in loose if path.name != "conftest.py"])
+    assert [one for one, other in pairwise(names) if one == other] == []

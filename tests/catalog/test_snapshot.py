@@ -94,8 +94,17 @@ def test_duplicate_keys_survive_into_the_canonical_hash() -> None:
 
 
 def test_json_nested_too_deeply_is_a_fault_of_its_page() -> None:
-    listing = read_pages(
-        "tools", [page('{"tools":' + "[" * 100_000 + "]" * 100_000 + "}"), page('{"tools":[{"name":"a"}]}')]
-    )
+    deep = '{"a":' * 100_000 + "1" + "}" * 100_000
+    listing = read_pages("tools", [page(f'{{"tools":{deep}}}'), page('{"tools":[{"name":"a"}]}')])
     assert listing.pages[0].fault == "JSON nested too deeply to read"
     assert listing.names == ["a"]
+
+
+def test_an_item_nested_too_deeply_is_a_broken_item_beside_the_others() -> None:
+    deep = "[" * 100_000 + "]" * 100_000
+    listing = read_pages("tools", [page(f'{{"tools":[{{"name":"a"}},{deep},{{"name":"b"}}]}}')])
+    assert listing.pages[0].fault == ""
+    assert [(item.name, item.broken) for item in listing.items] == [
+        ("a", ""), (None, "nested too deeply to read"), ("b", ""),
+    ]  # fmt: skip
+    assert listing.items[1].raw == deep
