@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+from urllib.parse import quote
 
 import stduritemplate
 
@@ -28,6 +29,8 @@ OPTIONAL_OPERATORS: Final = frozenset("#./;?&")
 BY_HAND: Final = "Type the whole URI by hand, or have the server mend its template"
 _PIECE = re.compile(r"\{([^{}]*)\}|([^{}]+)|(.)", re.DOTALL)
 _LITERAL = re.compile(r"(?:%[0-9A-Fa-f]{2}|[^\x00-\x20\x7f\"'%<>\\^`{|}\ud800-\udfff])*\Z")
+_NO_URI = re.compile(r"[^%A-Za-z0-9\-._~:/?#\[\]@!$&()*+,;=']+")
+"""What RFC 3986 has no place for."""
 _EXPRESSION = re.compile(r"([+#./;?&]?)(.*)\Z", re.DOTALL)
 _CHAR = r"(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})"
 _SPEC = re.compile(rf"({_CHAR}(?:\.?{_CHAR})*)(?:(\*)|:([1-9][0-9]{{0,3}}))?\Z")
@@ -64,6 +67,9 @@ class Template:
             raise _too_long()
         known = {name: value for name, value in values.items() if name in self._names()}
         uri = str(stduritemplate.StdUriTemplate.expand(self.text, known))
+        uri = _NO_URI.sub(
+            lambda found: quote(found[0]), uri
+        )  # the library leaves control characters as they are
         if len(uri) > MOST_URI:
             raise _too_long()
         return uri

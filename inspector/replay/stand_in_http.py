@@ -68,8 +68,9 @@ class _Handler(BaseHTTPRequestHandler):
         refused = self._refusal()
         if refused is not None:
             self._respond(
-                refused, f"The stand-in answers POST {PATH} from this machine.\n".encode(), "text/plain"
-            )
+                refused, f"The stand-in answers POST {PATH} from this machine.\n".encode(), "text/plain",
+                (("Connection", "close"),),  # its body is not read
+            )  # fmt: skip
             self.close_connection = True
             return
         play = self.server.stand_in.play(self.rfile.read(int(self.headers["Content-Length"])))
