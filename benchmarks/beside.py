@@ -25,7 +25,7 @@ from packaging.requirements import Requirement
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.report import describe, machine
-from benchmarks.setting import REPLAY, ROOT, catalog_file, scratch
+from benchmarks.setting import REPLAY, ROOT, catalog_file, scratch, serve
 from benchmarks.start import first_page
 
 sys.path.insert(0, str(ROOT / "tests"))
@@ -127,18 +127,7 @@ def size_of(name: str) -> int:
 @contextmanager
 def loupe(folder: Path, *server: str) -> Iterator[tuple[psutil.Popen, str]]:
     data = folder / f"data{time.monotonic_ns()}"
-    argv = [
-        sys.executable,
-        "-m",
-        "inspector",
-        "serve",
-        "--json",
-        "--no-open",
-        "--port",
-        "0",
-        "--data-dir",
-        str(data),
-    ]
+    argv = serve(data)
     with psutil.Popen(
         [*argv, *(("--", *server) if server else ())], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as process:

@@ -27,7 +27,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.recording import emit_pairs
 from benchmarks.report import describe, machine
-from benchmarks.setting import READY_S, ROOT, console_gc, scratch
+from benchmarks.setting import READY_S, ROOT, console_gc, scratch, serve
 from inspector.trace.recorder import Recorder
 from inspector.wire.events import Journal
 
@@ -115,18 +115,7 @@ def console(folder: Path, size: Size) -> Iterator[tuple[psutil.Popen, str]]:
             size.tools if number == 0 else 1,
         ]
         targets.append(f"cmd:{shlex.join(map(str, words))}")
-    argv = [
-        sys.executable,
-        "-m",
-        "inspector",
-        "serve",
-        "--json",
-        "--no-open",
-        "--port",
-        "0",
-        "--data-dir",
-        str(folder / "data"),
-    ]
+    argv = serve(folder / "data")
     with psutil.Popen([*argv, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process, json.loads(process.stdout.readline())["url"]

@@ -33,6 +33,12 @@ CATALOG_BYTES = 3_219_482
 READY_S = 30.0
 
 
+def serve(data: Path) -> list[str]:
+    """The command of a console of its own, which prints its login link as JSON."""
+    options = ["--json", "--no-open", "--port", "0", "--data-dir", str(data)]
+    return [sys.executable, "-m", "inspector", "serve", *options]
+
+
 @contextmanager
 def scratch() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="loupe-bench-") as folder:

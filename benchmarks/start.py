@@ -16,7 +16,7 @@ from urllib.request import HTTPCookieProcessor, build_opener
 import psutil
 
 from benchmarks.report import Row, compared
-from benchmarks.setting import READY_S, ROOT, scratch
+from benchmarks.setting import READY_S, ROOT, scratch, serve
 from benchmarks.timing import Side, Times, interleaved, ratio_of
 
 IMPORTS = "import flask, mcp, sqlite_utils, jsonschema"
@@ -35,18 +35,7 @@ main()
 @contextmanager
 def console(folder: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A console of its own with no server configured; its process and its login link."""
-    argv = [
-        sys.executable,
-        "-m",
-        "inspector",
-        "serve",
-        "--json",
-        "--no-open",
-        "--port",
-        "0",
-        "--data-dir",
-        str(folder),
-    ]
+    argv = serve(folder)
     with subprocess.Popen(argv, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:
