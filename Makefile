@@ -10,8 +10,10 @@ TESTABLE := $(VENV)/.testable
 run: $(INSTALLED)
 	$(BIN)/mcp-loupe serve demo:flat demo:progressive
 
+# Hundreds of processes start from this tree: compiled once, also where PYTHONDONTWRITEBYTECODE is set.
 test: $(TESTABLE) check
 	tests/chromium.sh
+	$(BIN)/python -m compileall -q inspector tests benchmarks
 	$(BIN)/pytest -n 3 --dist loadfile --no-loadscope-reorder -q
 
 check: $(TESTABLE)
