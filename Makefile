@@ -75,9 +75,9 @@ audit: $(TESTABLE)
 release-check: $(VENV)/bin/pip
 	tests/release_check.sh
 
-# Runs the commands of the README and docs/ that need the demo servers alone; pictures: python docs/make_pictures.py.
+# Needs npm: the commands of docs/ once more, those that bring a server from npm too. Pictures: python docs/make_pictures.py.
 docs: $(TESTABLE)
-	$(BIN)/python docs/run_commands.py
+	LOUPE_NPM=1 $(BIN)/pytest -q tests/cli/test_docs_commands.py
 
 # Some minutes: a million events, 200 sessions, 10,000 tools, 24 connections, 5,000 frames a second, watched in Chromium.
 scale: $(TESTABLE)
