@@ -1,8 +1,8 @@
-"""Import on the Servers screen: files other clients keep, pasted JSON, an upload; starts nothing. Request threads."""
+"""Import on the Servers screen: files other clients keep, pasted JSON, an upload. Request threads."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import pasted
 from inspector.settings.variables import supply
 from inspector.web.frame import console, shell
-from inspector.web.servers_preview import warnings
+from inspector.web.guard import spawns
+from inspector.web.servers_preview import digest, preview, warnings
+from inspector.web.servers_state import state
 
 imports = Blueprint("imports", __name__)
 
@@ -35,6 +37,7 @@ class Choice:
     ticked: bool
     asks: list[Unresolved]
     warnings: list[str]
+    digest: str
 
 
 def choices(
@@ -57,6 +60,7 @@ def choices(
                 ticked=spec.name in ticked if ticked is not None else not (is_known or disabled),
                 asks=[one for one in imported.unresolved if one.server == spec.name],
                 warnings=warnings(spec),
+                digest=digest(spec),
             )
         )
     return found
@@ -139,8 +143,9 @@ def decoded(found: bytes, source: str) -> str:
 
 
 @imports.post("/servers/import")
+@spawns
 def add_chosen() -> Response:
-    """Put the ticked entries into the list, with the values that were typed for their placeholders."""
+    """Put the ticked entries into the list, with the values typed for their placeholders; connect them if asked."""
     path, text = request.form.get("path", ""), request.form.get("text", "").replace("\r\n", "\n")
     if path:
         imported = read_found(path)
@@ -152,8 +157,25 @@ def add_chosen() -> Response:
     if not chosen:
         page = chooser(imported, path=path, text=text, error="Choose at least one entry.", ticked=ticked)
         return make_response(page, 422)
-    added = [console().servers_file.add(filled(spec, imported)) for spec in chosen]
-    return redirect(url_for("servers.index", added=added), 303)
+    added = {console().servers_file.add(filled(spec, imported)): spec for spec in chosen}
+    pending = begin(added) if request.form.get("do") == "connect" else []
+    if pending:
+        return redirect(url_for("servers.confirm", key=pending), 303)
+    return redirect(url_for("servers.index", added=list(added)), 303)
+
+
+def begin(added: Mapping[str, ServerSpec]) -> list[str]:
+    """Connect what was shown whole on this page. Returns the keys that deserve another look: something is to be warned
+    of or missing, or the file was changed since the page was made. added: key to the entry without typed values."""
+    shown, pending = set(request.form.getlist("seen")), []
+    for key, entry in added.items():
+        look = preview(console().servers_file.get(key))
+        if look.warnings or not look.can_start or digest(entry) not in shown:
+            pending.append(key)
+            continue
+        state().seen.add(look.digest)
+        state().openings.begin(console(), key)
+    return pending
 
 
 def filled(spec: ServerSpec, imported: Imported) -> ServerSpec:

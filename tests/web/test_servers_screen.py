@@ -402,11 +402,16 @@ def test_pasted_json_of_one_server_is_spread_over_the_form_and_of_several_is_cho
     assert screen.listed() == []
 
 
-def config(home: Path) -> Path:
-    path = home / ".config" / "Claude" / "claude_desktop_config.json"
-    if sys.platform == "darwin":
-        path = home / "Library" / "Application Support" / "Claude" / "claude_desktop_config.json"
+def claude_desktop(home: Path) -> Path:
+    """Where that program keeps its servers; its folder is made."""
+    kept = "Library/Application Support" if sys.platform == "darwin" else ".config"
+    path = home / kept / "Claude" / "claude_desktop_config.json"
     path.parent.mkdir(parents=True)
+    return path
+
+
+def config(home: Path) -> Path:
+    path = claude_desktop(home)
     servers = {
         "memory": {"command": "npx", "args": ["-y", "memory"], "env": {"KEY": "s3cret"}},
         "weather": {"url": "https://e.org/mcp", "headers": {"Authorization": "Bearer ${input:tok}"}},
@@ -451,6 +456,28 @@ def test_choosing_no_entry_is_said_and_an_upload_is_read_like_pasted_text(screen
     assert "Choose at least one" in screen.post("/servers/import", status=422, **form).get_data(as_text=True)
     screen.post("/servers/import", **form, entry="a")
     assert screen.console.servers_file.get("a").source == "uploaded my.json"
+
+
+def test_ticked_entries_connect_at_once_but_what_was_warned_of_or_changed_since_is_shown_again(
+    screen: Screen,
+) -> None:
+    path = claude_desktop(Path.home())
+    echo = {"command": sys.executable, "args": ["-c", "import sys; sys.stdin.read()"]}
+
+    def write(**more: Any) -> None:
+        servers = {"plain": echo, "loads": {**echo, "env": {"LD_PRELOAD": "x.so"}}, "swapped": echo | more}
+        path.write_text(json.dumps({"mcpServers": servers}))
+
+    write()
+    seen = re.findall(r'name="seen" value="([^"]+)"', screen.get(f"/servers/import?path={path}"))
+    write(args=["-c", "import sys; sys.exit(3)"])
+    form = {"path": str(path), "entry": ["plain", "loads", "swapped"], "seen": seen, "do": "connect"}
+    answer = screen.post("/servers/import", **form)
+    assert answer.headers["Location"] == "/servers/confirm?key=loads&key=swapped"
+    assert screen.listed() == ["plain", "loads", "swapped"]
+    assert [key for key in screen.listed() if screen.state.openings.current(key)] == ["plain"]
+    screen.post("/servers/plain/stop")
+    screen.settled("plain")
 
 
 def test_an_imported_server_is_shown_before_its_first_start_and_not_again(screen: Screen) -> None:
