@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 from inspector.catalog import jsontext
@@ -19,6 +19,7 @@ GEMINI: Final = "gemini"
 PROVIDERS: Final = (ANTHROPIC, OPENAI, GEMINI)
 
 _DIGEST_CHARACTERS = 8
+_DATA: Final = Path(__file__).with_name("data")
 _SENT: Final = ("name", "description", "inputSchema")
 _SCHEMA_KEY: Final = {ANTHROPIC: "input_schema", OPENAI: "parameters", GEMINI: "parametersJsonSchema"}
 
@@ -66,7 +67,7 @@ def models() -> dict[str, Model]:
 
 
 def _read(name: str) -> dict[str, Any]:
-    table = json.loads(files("inspector.catalog").joinpath("data", name).read_text("utf-8"))
+    table = json.loads((_DATA / name).read_text("utf-8"))
     return dict(table)
 
 

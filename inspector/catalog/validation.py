@@ -6,16 +6,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final
-
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError, UnknownType, ValidationError
-from jsonschema.validators import validator_for
-from referencing import Registry
-from referencing.exceptions import Unresolvable
+from typing import TYPE_CHECKING, Any, Final
 
 from inspector.catalog.schema import escape
 from inspector.catalog.snapshot import ABSENT
+from inspector.later import Later
+
+if TYPE_CHECKING:
+    import jsonschema
+    import referencing
+    import referencing.exceptions
+else:
+    jsonschema, referencing = Later("jsonschema"), Later("referencing")
 
 VALID: Final = "valid"
 INVALID: Final = "invalid"
@@ -24,19 +26,6 @@ UNUSABLE: Final = "schema unusable"
 
 _MOST_ERRORS = 100
 _LONGEST_SENTENCE = 300
-# What jsonschema was seen to raise on hostile schemas; each means the schema, not the value, is at fault.
-_SCHEMA_FAULTS: Final = (
-    SchemaError,
-    UnknownType,
-    Unresolvable,
-    re.error,
-    RecursionError,
-    TypeError,
-    AttributeError,
-    ValueError,
-    LookupError,
-    ArithmeticError,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,16 +103,24 @@ def check_output(schema: Any, structured: Any) -> Verdict:
 def judge(schema: Any, value: Any) -> Verdict:
     """`value` against `schema`: the dialect `$schema` names, 2020-12 without one. Remote `$ref`s are not fetched."""
     try:
-        dialect = validator_for(schema, default=Draft202012Validator)
+        dialect = jsonschema.validators.validator_for(schema, default=jsonschema.Draft202012Validator)
         dialect.check_schema(schema)
-        checker = dialect(schema, registry=Registry())
+        checker = dialect(schema, registry=referencing.Registry())
         errors = tuple(islice(_field_errors(checker.iter_errors(value)), _MOST_ERRORS))
-    except _SCHEMA_FAULTS as problem:
+    except _schema_faults() as problem:
         return Verdict(UNUSABLE, why=_why(problem))
     return Verdict(INVALID if errors else VALID, errors)
 
 
-def _field_errors(errors: Iterator[ValidationError]) -> Iterator[FieldError]:
+def _schema_faults() -> tuple[type[Exception], ...]:
+    """What jsonschema was seen to raise on hostile schemas; each means the schema, not the value, is at fault."""
+    return (
+        *(jsonschema.SchemaError, jsonschema.exceptions.UnknownType, referencing.exceptions.Unresolvable),
+        *(re.error, RecursionError, TypeError, AttributeError, ValueError, LookupError, ArithmeticError),
+    )
+
+
+def _field_errors(errors: Iterator[jsonschema.ValidationError]) -> Iterator[FieldError]:
     for error in errors:
         steps = [str(step) for step in error.absolute_path]
         if error.validator == "required" and isinstance(error.validator_value, list):
@@ -134,12 +131,12 @@ def _field_errors(errors: Iterator[ValidationError]) -> Iterator[FieldError]:
 def _why(problem: BaseException) -> str:
     if isinstance(problem, RecursionError):
         return "it is nested too deeply or refers to itself without end"
-    if isinstance(problem, Unresolvable):
+    if isinstance(problem, referencing.exceptions.Unresolvable):
         return f"it refers to {problem.ref}, which is not in it"
-    if isinstance(problem, SchemaError):
+    if isinstance(problem, jsonschema.SchemaError):
         place = "".join([f"/{escape(str(step))}" for step in problem.absolute_path])
         return _cut(f"at {place or 'its root'}, {problem.message}")
-    if isinstance(problem, UnknownType):
+    if isinstance(problem, jsonschema.exceptions.UnknownType):
         return _cut(f"unknown type {problem.type!r}")
     return _cut(f"{type(problem).__name__}: {problem}")
 

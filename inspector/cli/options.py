@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -138,15 +137,22 @@ def _capabilities(text: str) -> tuple[str, ...]:
 
 
 @contextmanager
-def connected(spec: ServerSpec, options: dict[str, Any]) -> Iterator[Connection]:
-    """An open connection of its own, recorded into --record when given, closed (process and all) at the end."""
+def connected(
+    spec: ServerSpec, options: dict[str, Any], meanwhile: Callable[[], None] = lambda: None
+) -> Iterator[Connection]:
+    """An open connection of its own, recorded into --record when given, closed (process and all) at the end.
+
+    meanwhile: imports and tables the command will need, got ready while the server starts.
+    """
     from inspector.console.direct import direct
 
     record: Path | None = options["record"]
     paths = Paths.locate(options["data_dir"])
     show = show_address if options["sign_in"] else None
     redact = not options["no_redact"]
-    with direct(spec, paths, record=record, redact=redact, sign_in=show, say=_tell) as connection:
+    with direct(
+        spec, paths, record=record, redact=redact, sign_in=show, say=_tell, meanwhile=meanwhile
+    ) as connection:
         yield connection
 
 
@@ -158,6 +164,8 @@ def show_address(address: str) -> None:
     """Where to sign in, on stderr; a browser is opened when a person sits at the terminal."""
     click.echo(f"Sign in at {printable(address)}", err=True)
     if os.isatty(0) and os.isatty(2):
+        import webbrowser
+
         webbrowser.open(address)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from inspector.catalog.difference.side import SERVER, TRACE, Side, side_of
+from inspector.catalog.tokens import load
 from inspector.cli.options import connected, with_options
 from inspector.cli.terminal import printable, warn
 from inspector.console.listed import snapshot_of
@@ -83,13 +84,13 @@ def _listed(label: str, spec: ServerSpec, options: dict[str, Any]) -> Side:
     unfit = {"header": ()} if spec.transport == STDIO else {"env": (), "cwd": None}
     spec = with_options(spec, {**options, **unfit})
     require_resolved(spec)
-    with connected(spec, options) as connection:
+    with connected(spec, options, load) as connection:
         found = connection.run(walk, connection, "tools", "user", timeout=LIST_S)
         if found.error is not None:
             raise found.error
-        snapshot = snapshot_of(connection, found)
-    notes = []
-    if found.problem:
-        warn(f"{label}: {printable(found.problem)}.")
-        notes.append(found.problem)
-    return side_of(snapshot, label, SERVER, notes=notes)
+        connection.begin_close()
+        notes = []
+        if found.problem:
+            warn(f"{label}: {printable(found.problem)}.")
+            notes.append(found.problem)
+        return side_of(snapshot_of(connection, found), label, SERVER, notes=notes)

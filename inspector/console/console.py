@@ -52,6 +52,7 @@ from inspector.wire.children import Children, Swept
 from inspector.wire.connection import CONNECTED, CONNECTING, Connection
 from inspector.wire.events import Journal
 from inspector.wire.extras import Extras
+from inspector.wire.listing import offers
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """Recorder backlog at which the readers pause, so that a flood fills the pipe and not our memory."""
@@ -347,11 +348,3 @@ class Console:
     def store(self) -> Store:
         """A reader for the calling thread; close it when done."""
         return Store(self.paths.database)
-
-
-def offers(connection: Connection, what: str) -> bool:
-    """Whether the server declared the capability, or declared nothing at all (then asking is the way to know)."""
-    capabilities = connection.peer.capabilities if connection.peer is not None else None
-    if capabilities is None:
-        return True
-    return {"templates": "resources"}.get(what, what) in capabilities

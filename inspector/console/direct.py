@@ -10,7 +10,6 @@ from pathlib import Path
 from anyio.from_thread import start_blocking_portal
 
 from inspector import __version__
-from inspector.console.signing import sign_in_here
 from inspector.console.tidy import THRESHOLDS
 from inspector.errors import LoupeError
 from inspector.settings.paths import Paths
@@ -30,12 +29,14 @@ def direct(
     redact: bool = True,
     sign_in: Callable[[str], None] | None = None,
     say: Callable[[str], None] = lambda _: None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Iterator[Connection]:
     """Open `spec`, yield the connection, close it with its process.
 
     record: write the trace there as it happens, without secrets unless `redact` is false. sign_in: when the server
     wants a token, show a person this address and wait; else AuthNeeded is raised.
-    say: is told when tokens cannot be kept where they should be.
+    say: is told when tokens cannot be kept where they should be. meanwhile: what the caller will need, got ready while
+    the server starts.
     """
     tokens = TokenStore(paths.tokens, say)
     gc.set_threshold(*THRESHOLDS)
@@ -59,10 +60,12 @@ def direct(
 
         connection = made()
         try:
-            connection.open()
+            connection.open(meanwhile)
         except LoupeError:
             if sign_in is None or connection.auth is None or connection.auth.refused is None:
                 raise
+            from inspector.console.signing import sign_in_here
+
             sign_in_here(connection, sign_in)
             connection = made()
             connection.open()

@@ -7,7 +7,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
@@ -228,7 +227,7 @@ SHIPPED: Final = {
 @functools.cache
 def task_sets() -> tuple[TaskSet, ...]:
     """Those of data/tasks."""
-    folder = files("inspector.discovery").joinpath("data/tasks")
+    folder = Path(__file__).with_name("data") / "tasks"
     return tuple([
         TaskSet(id_, catalog, tuple(parse_tasks(folder.joinpath(f"{id_}.jsonl").read_text("utf-8"), id_)))
         for id_, catalog in SHIPPED.items()

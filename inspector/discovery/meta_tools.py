@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from inspector.catalog.jsontext import compact_value, utf8
@@ -22,7 +22,7 @@ ENTRY_ID = 10
 @functools.cache
 def facts() -> dict[str, Any]:
     """The data file; read only."""
-    found = json.loads(files("inspector.discovery").joinpath("data/meta_tools.json").read_text("utf-8"))
+    found = json.loads(Path(__file__).with_name("data").joinpath("meta_tools.json").read_text("utf-8"))
     return dict(found)
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 from inspector.discovery.registry import Tool
@@ -65,7 +65,7 @@ class Preset:
 @functools.cache
 def presets() -> tuple[Preset, ...]:
     """Those of data/presets.json, in the order they are tried."""
-    found = json.loads(files("inspector.discovery").joinpath("data/presets.json").read_text("utf-8"))
+    found = json.loads(Path(__file__).with_name("data").joinpath("presets.json").read_text("utf-8"))
     return tuple([parse_preset(row) for row in found["presets"]])
 
 

@@ -9,9 +9,9 @@ import functools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from itertools import accumulate, compress
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Protocol
 
 from inspector.errors import UsageError
@@ -52,7 +52,7 @@ class Rules:
 @functools.cache
 def facts() -> dict[str, Any]:
     """The dated table; read only."""
-    found = json.loads(files("inspector.discovery").joinpath("data/prompt_cache.json").read_text("utf-8"))
+    found = json.loads(Path(__file__).with_name("data").joinpath("prompt_cache.json").read_text("utf-8"))
     return dict(found)
 
 

@@ -8,14 +8,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Generator, Iterator
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-import httpx2
-
 from inspector.doctor.step import Step
+from inspector.later import Later
 from inspector.settings.spec import ServerSpec
 from inspector.wire.auth import AuthStep
+
+if TYPE_CHECKING:
+    import httpx2
+else:
+    httpx2 = Later("httpx2")
 
 STEP_S: Final = 10.0
 MOST_BYTES: Final = 1 << 20

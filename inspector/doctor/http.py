@@ -5,12 +5,17 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
 
-import httpx2
-
 from inspector.doctor.step import Step
+from inspector.later import Later
 from inspector.settings.spec import ServerSpec
+
+if TYPE_CHECKING:
+    import httpx2
+else:
+    httpx2 = Later("httpx2")
 
 STEP_S = 10.0
 ORIGIN = "http://localhost:6274"

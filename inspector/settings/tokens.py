@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,8 +38,12 @@ class TokenStore:
         self._lock = threading.RLock()
         self.dropped: set[str] = set()
         """Secrets that were kept once in this run: renewed, or signed out of. In memory only. Never to show."""
-        self._keyring = _keyring()
         self._refused = ""
+
+    @cached_property
+    def _keyring(self) -> Any:
+        """Looked for when it is first needed: its backends take 0.1 s to import, and most servers are no URLs."""
+        return _keyring()
 
     def __repr__(self) -> str:
         return f"TokenStore({str(self.path)!r})"

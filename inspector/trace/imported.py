@@ -10,7 +10,7 @@ import base64
 import json
 import math
 from datetime import UTC, datetime
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Final
 
 import jsonschema_rs
@@ -35,7 +35,9 @@ class Lines:
     """Turns lines into events. odd: what a writer of ours never writes, with the seq where it was first met."""
 
     def __init__(self) -> None:
-        schema = json.loads(files("inspector.trace").joinpath("data/trace-1.schema.json").read_text())
+        schema = json.loads(
+            Path(__file__).with_name("data").joinpath("trace-1.schema.json").read_text("utf-8")
+        )
         self._validator = jsonschema_rs.validator_for(schema)
         self.odd: dict[str, int] = {}
 

@@ -8,9 +8,15 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-import httpx2
+from inspector.later import Later
+
+if TYPE_CHECKING:
+    import httpx2
+else:
+    httpx2 = Later("httpx2")
+
 
 TOGETHER: Final = 512
 GATHER_S: Final = 1.0

@@ -7,11 +7,12 @@ from typing import Any
 from flask import Response, url_for
 
 from inspector.console.calls import Call
-from inspector.console.console import Server, offers
+from inspector.console.console import Server
 from inspector.console.skills import offers_skills
 from inspector.web.calls_kinds import LABELS, METHOD, TOOLS
 from inspector.web.calls_view import ADDRESSED
 from inspector.web.frame import console
+from inspector.wire.listing import offers
 
 
 def address(call: Call, mode: str | None = None) -> str:

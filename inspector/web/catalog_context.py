@@ -15,7 +15,7 @@ from inspector.catalog.findings.rule import Finding
 from inspector.catalog.jsontext import utf8
 from inspector.catalog.snapshot import TOOLS
 from inspector.console.catalogs import Catalog
-from inspector.console.console import Server, offers
+from inspector.console.console import Server
 from inspector.console.recorded import HISTORY
 from inspector.errors import ConfigError, LoupeError
 from inspector.trace.store import Snapshot as Kept
@@ -38,6 +38,7 @@ from inspector.web.catalog_host import counts, host_now, said
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
 from inspector.web.frame import console, current_label, store
 from inspector.web.render import delta
+from inspector.wire.listing import offers
 
 PAGES_SHOWN: Final = 50
 KEPT: Final = 16

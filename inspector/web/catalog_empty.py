@@ -7,10 +7,11 @@ from typing import Any
 
 from flask import url_for
 
-from inspector.console.console import Server, offers
+from inspector.console.console import Server
 from inspector.errors import LoupeError
 from inspector.web.catalog_facts import NOUNS, pages_so_far
 from inspector.web.frame import console, event_link
+from inspector.wire.listing import offers
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from flask import Blueprint, Response, current_app, g, make_response, render_tem
 from flask.blueprints import BlueprintSetupState
 from werkzeug.wrappers import Response as AnyResponse
 
-from inspector.console.console import Console, Server, offers
+from inspector.console.console import Console, Server
 from inspector.console.recorded import session_of_key
 from inspector.errors import UsageError
 from inspector.trace.filters import Filter
@@ -24,6 +24,7 @@ from inspector.web.render import ms as short_ms
 from inspector.web.rows import Known, view
 from inspector.web.verdicts import invalid_outputs
 from inspector.wire.connection import CONNECTED
+from inspector.wire.listing import offers
 
 blueprint = Blueprint("frame", __name__)
 PINNED = 60

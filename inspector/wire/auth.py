@@ -16,18 +16,21 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
 import anyio
-import httpx2
 
 from inspector.errors import AuthNeeded, LoupeError
+from inspector.later import Later
 from inspector.settings.spec import OAuth, ServerSpec
 from inspector.settings.tokens import SECRETS, TokenStore, secret_values
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange
 from inspector.wire.link import Link
 
 if TYPE_CHECKING:
+    import httpx2
     from mcp.client.auth import OAuthClientProvider
 
     from inspector.wire.auth_provider import Kept
+else:
+    httpx2 = Later("httpx2")
 
 CAUSE = "auth"
 HIDDEN = "[hidden]"

@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal
 from inspector import __version__
 from inspector.errors import AuthNeeded, Cancelled, ConnectionLost, LoupeError, NoEra, TimedOut
 from inspector.protocol import eras
-from inspector.settings.spec import CLIENT_TASKS, ServerSpec
+from inspector.settings.spec import CLIENT_TASKS, STDIO, ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Authorizer, Visit
 from inspector.wire.children import Children
@@ -25,7 +25,7 @@ from inspector.wire.dispatcher import FIRST_ID, Answer, Dispatcher, Progress, Re
 from inspector.wire.events import Journal
 from inspector.wire.extras import Extras, full_params
 from inspector.wire.http import HttpTransport, SessionLost
-from inspector.wire.http_base import make_client
+from inspector.wire.http_base import load_library, make_client
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Peer
 from inspector.wire.opening import AnyTransport, Opening
@@ -60,6 +60,8 @@ class Connection:
         server_key: str = "",
         tokens: TokenStore | None = None,
     ) -> None:
+        if spec.transport != STDIO:
+            load_library()
         self.spec = spec
         self.c = journal.next_connection()
         self.link = Link(journal, self.c)
@@ -107,9 +109,13 @@ class Connection:
 
     # --- called from other threads
 
-    def open(self) -> None:
-        """Connect and negotiate; raises why it did not work. Bounded by the spec's connect time-out."""
+    def open(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Connect and negotiate; raises why it did not work. Bounded by the spec's connect time-out.
+
+        meanwhile: work of the calling thread that needs no answer, done while the server starts.
+        """
         self.start()
+        meanwhile()
         self._ready.result(self.spec.timeouts.connect + 4 * self.spec.timeouts.close + GRACE_S)
 
     def start(self) -> None:
@@ -173,11 +179,16 @@ class Connection:
         if self.auth is not None:
             self.portal.call(self.auth.sign_out)
 
+    def begin_close(self) -> None:
+        """Ask for the end and return at once; `close` waits for it."""
+        if self._actor is not None:
+            self.portal.call(self._ask_to_stop)
+
     def close(self) -> None:
         """End the connection and wait until its process is gone; bounded by the shutdown ladder."""
         if self._actor is None:
             return
-        self.portal.call(self._ask_to_stop)
+        self.begin_close()
         self._actor.result(4 * self.spec.timeouts.close + 2 * GRACE_S)
 
     # --- on the loop thread

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
-import httpx2
 
 from inspector.errors import ConnectionLost, HttpFailed, LoupeError
 from inspector.protocol import eras, frames
@@ -27,6 +26,9 @@ from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_
 from inspector.wire.link import Link, Outgoing, cancellation
 from inspector.wire.reading import classify
 from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
+
+if TYPE_CHECKING:
+    import httpx2
 
 CLOSE_S = 2.0
 DEFAULT_RETRY_S = 1.0

@@ -10,16 +10,22 @@ import ipaddress
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
-import httpx2
 
 from inspector.errors import AuthNeeded, ConnectionLost, HttpFailed, LoupeError, NetworkFailed, TlsFailed
+from inspector.later import Later
 from inspector.settings.spec import ServerSpec
 from inspector.wire.events import C2S, S2C
 from inspector.wire.link import LINE_CAP, Link
+
+if TYPE_CHECKING:
+    import httpx2
+else:
+    httpx2 = Later("httpx2")
 
 CONNECT_S = 10.0
 DRAIN_S = 0.25
@@ -27,6 +33,11 @@ DRAIN_BYTES = 1024 * 1024
 BODY_KEPT = 64 * 1024
 
 Pairs = list[tuple[str, str]]
+
+
+def load_library() -> None:
+    """Import httpx2, a tenth of a second: on the thread that wants a connection, not on the loop's."""
+    import_module("httpx2")
 
 
 def make_client(spec: ServerSpec) -> httpx2.AsyncClient:

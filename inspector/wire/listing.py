@@ -49,6 +49,14 @@ Ask = Callable[[str, Mapping[str, Any]], Awaitable[Reply]]
 """A list request by method and params, however it is answered."""
 
 
+def offers(connection: Connection, what: str) -> bool:
+    """Whether the server declared the capability, or declared nothing at all (then asking is the way to know)."""
+    capabilities = connection.peer.capabilities if connection.peer is not None else None
+    if capabilities is None:
+        return True
+    return {"templates": "resources"}.get(what, what) in capabilities
+
+
 async def walk(connection: Connection, what: str, cause: str, ask: Ask | None = None) -> Walk:
     """`walk_whole`, with the parsed items let go: the raw answers say it all, and are what gets measured.
 

