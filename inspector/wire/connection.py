@@ -17,7 +17,7 @@ from anyio.from_thread import BlockingPortal
 from inspector import __version__
 from inspector.errors import AuthNeeded, Cancelled, ConnectionLost, LoupeError, NoEra, TimedOut
 from inspector.protocol import eras
-from inspector.settings.spec import CLIENT_TASKS, STDIO, ServerSpec
+from inspector.settings.spec import CLIENT_TASKS, ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Authorizer, Visit
 from inspector.wire.children import Children
@@ -25,7 +25,7 @@ from inspector.wire.dispatcher import FIRST_ID, Answer, Dispatcher, Progress, Re
 from inspector.wire.events import Journal
 from inspector.wire.extras import Extras, full_params
 from inspector.wire.http import HttpTransport, SessionLost
-from inspector.wire.http_base import load_library, make_client
+from inspector.wire.http_base import make_client
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Peer
 from inspector.wire.opening import AnyTransport, Opening
@@ -60,8 +60,6 @@ class Connection:
         server_key: str = "",
         tokens: TokenStore | None = None,
     ) -> None:
-        if spec.transport != STDIO:
-            load_library()
         self.spec = spec
         self.c = journal.next_connection()
         self.link = Link(journal, self.c)

@@ -21,6 +21,7 @@ from inspector.settings.variables import expand_environment, placeholders
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import Dispatcher
 from inspector.wire.http import HttpTransport
+from inspector.wire.http_base import load_library
 from inspector.wire.legacy_sse import SseTransport
 from inspector.wire.link import Link
 from inspector.wire.negotiate import Attempt, Client, Negotiation, Peer
@@ -43,6 +44,8 @@ class Opening:
         tokens: TokenStore | None = None,
         watch: Callable[[], Watch | None] = lambda: None,
     ) -> None:
+        if spec.transport != STDIO:
+            load_library()
         self.link = link
         self.spec = spec
         self.ready = spec  # with the environment's values in it: for spawning and sending, never to show
