@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ MAX_SAFE_INTEGER: Final = 2**53 - 1
 
 _NO_VERSION_HEADER: Final = ("2024-11-05", "2025-03-26")
 _NAMED_BY: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_CARRIED: Final = re.compile(r"([\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?)?")
 _PLAIN: Final = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?|")
 _ENCODED: Final = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -86,6 +87,13 @@ def _name_of(method: str, params: dict[str, Any]) -> str | None:
     key = named_by(method)
     value = params.get(key) if key is not None else None
     return value if isinstance(value, str) else None
+
+
+def not_carried(headers: Iterable[tuple[str, str]]) -> str | None:
+    """The name of the first header that HTTP cannot carry: its value, often a secret, is nothing to quote."""
+    return next(
+        (name for name, value in headers if not (_TOKEN.fullmatch(name) and _CARRIED.fullmatch(value))), None
+    )
 
 
 def encode_value(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from inspector.errors import UsageError
+from inspector.protocol.headers import not_carried
 from inspector.trace.file import event_fields
 from inspector.trace.otlp_records import Record, Telling
 from inspector.trace.otlp_send import Road
@@ -75,9 +76,13 @@ def logs_endpoint(endpoint: str) -> str:
 
 
 def headers_of(text: str) -> dict[str, str]:
-    """Headers as OTEL_EXPORTER_OTLP_HEADERS has them: `name=value,name=value`, percent-encoded."""
+    """Headers as OTEL_EXPORTER_OTLP_HEADERS has them: `name=value,name=value`, percent-encoded. Raises UsageError."""
     pairs = [part.partition("=") for part in text.split(",") if "=" in part]
-    return {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
+    found = {name.strip(): unquote(value.strip()) for name, _, value in pairs if name.strip()}
+    if (odd := not_carried(found.items())) is not None:
+        said = f"OTEL_EXPORTER_OTLP_HEADERS holds a header {odd} that HTTP cannot carry"
+        raise UsageError(said, "Write plain ASCII, with no space or line end at either end")
+    return found
 
 
 class Exporter:

@@ -18,6 +18,7 @@ import anyio
 
 from inspector.errors import AuthNeeded, ConnectionLost, HttpFailed, LoupeError, NetworkFailed, TlsFailed
 from inspector.later import Later
+from inspector.protocol.headers import not_carried
 from inspector.settings.spec import ServerSpec
 from inspector.wire.events import C2S, S2C
 from inspector.wire.link import LINE_CAP, Link
@@ -167,14 +168,12 @@ async def exchange(
 def _build(
     client: httpx2.AsyncClient, method: str, url: str, headers: Pairs, content: bytes | None
 ) -> httpx2.Request:
+    odd = not_carried(headers)
+    if odd is not None:
+        text = f"The header {odd} is none that HTTP can carry: plain ASCII, with no space at either end"
+        raise NetworkFailed(text, "Correct the headers of this server")
     try:
-        given = httpx2.Headers(headers)
-    except (UnicodeError, ValueError) as problem:
-        raise NetworkFailed(
-            f"A header holds what HTTP cannot carry: {problem}", "Correct the headers of this server"
-        ) from None
-    try:
-        return client.build_request(method, url, headers=given, content=content)
+        return client.build_request(method, url, headers=headers, content=content)
     except (httpx2.InvalidURL, UnicodeError, ValueError) as problem:
         raise NetworkFailed(f"{url} is not a URL that can be asked: {problem}", "Check the address") from None
 

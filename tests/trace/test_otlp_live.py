@@ -239,6 +239,13 @@ def test_an_address_that_is_none_is_one_sentence(text: str) -> None:
         endpoint_of(text)
 
 
+@pytest.mark.parametrize("text", ["a=1,authorization=Bearer%20s%C3%A9cret", "authorization=secret%0A"])
+def test_a_header_that_cannot_be_sent_is_refused_at_once_and_its_value_is_not_told(text: str) -> None:
+    with pytest.raises(UsageError, match="a header authorization that HTTP cannot carry") as caught:
+        headers_of(text)
+    assert "cret" not in caught.value.message + caught.value.remedy
+
+
 def test_without_the_extra_the_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "inspector.trace.otlp_proto", raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.common.v1.common_pb2", None)
