@@ -219,10 +219,8 @@ def _mirrored(value: Any) -> tuple[str, str]:
         return ("true" if value else "false"), ""
     if isinstance(value, str):
         return value, ""
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not isinstance(value, int):
+    if not isinstance(value, int | float) or not (isinstance(value, int) or value.is_integer()):
         return "", "the argument is no string, integer or boolean"
     if abs(value) > MAX_SAFE_INTEGER:
         return "", "the integer is outside ±(2^53−1)"
-    return str(value), ""
+    return str(int(value)), ""

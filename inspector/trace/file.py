@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, cast
 
 from inspector.errors import FileError
+from inspector.protocol.numbers import integer
 from inspector.trace.rows import rfc3339
 from inspector.wire.events import Event, Journal
 
@@ -64,7 +65,7 @@ def event_fields(event: Event) -> dict[str, Any]:
         fields["cause"] = event.cause
     if event.id is not None:
         plain = event.id.isascii() and event.id.isdigit()
-        fields["id"] = int(event.id) if plain else json.loads(event.id)
+        fields["id"] = integer(event.id) if plain else json.loads(event.id, parse_int=integer)
     if event.raw is not None:
         _add_raw(fields, event.t, event.raw)
     for name, value in event.body.items():

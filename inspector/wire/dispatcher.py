@@ -225,11 +225,8 @@ class Dispatcher:
 
     def _same_but_for_type(self, id_: Any) -> Waiter | None:
         """The waiting request whose id looks like `id_` as text: 3, "3" and 3.0 alike."""
-        if isinstance(id_, float) and id_.is_integer():
-            id_ = int(id_)
-        return next(
-            (w for w in self.waiting.values() if str(w.out.id) == str(id_) and not w.done.is_set()), None
-        )
+        text = str(id_).removesuffix(".0") if isinstance(id_, float) else str(id_)
+        return next((w for w in self.waiting.values() if str(w.out.id) == text and not w.done.is_set()), None)
 
     def _refuse(self, frame: Frame, event: Event, carried: Waiter | None) -> None:
         """A frame that breaks JSON-RPC: recorded as such, and no request is left hanging by it."""

@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from inspector.protocol.numbers import LongInteger
+
 C2S, S2C, LOCAL = "c2s", "s2c", "local"
 
 
@@ -56,7 +58,7 @@ _ENCODE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def id_text(value: Any) -> str:
     """A JSON-RPC id as canonical JSON text: `3` -> `3`, `"3"` -> `"3"`, `2.0` -> `2.0`."""
-    return _ENCODE(value)
+    return value.text if isinstance(value, LongInteger) else _ENCODE(value)
 
 
 MOST_WAITING = 10_000

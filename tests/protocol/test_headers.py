@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from inspector.protocol import headers
 from inspector.protocol.eras import HANDSHAKE, MODERN, Era
+from inspector.protocol.numbers import LongInteger
 
 BOTH_TYPES = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")]
 
@@ -195,7 +196,7 @@ def test_annotated_arguments_are_mirrored(arguments: dict[str, Any], pairs: Any)
     assert headers.param_headers(SCHEMA, arguments) == (pairs, [])
 
 
-@pytest.mark.parametrize("value", [2**53, -(2**53), 1.5, float("nan"), [1], {}])
+@pytest.mark.parametrize("value", [2**53, -(2**53), 1.5, float("nan"), 1e400, LongInteger("9" * 5000), [1], {}])
 def test_an_argument_that_cannot_be_mirrored_is_reported(value: Any) -> None:
     pairs, faults = headers.param_headers(SCHEMA, {"count": value, "owner": "me"})
     assert pairs == [("Mcp-Param-Owner", "me")]

@@ -1,12 +1,14 @@
-"""What a server can make us hold: requests it never reads the answers of, progress beyond any float."""
+"""What a server can make us hold: requests it never reads the answers of, numbers beyond any of Python's."""
 
 from __future__ import annotations
 
+import json
 import sys
 
 from bench import Bench
 
 from inspector.settings.spec import ServerSpec
+from inspector.trace.file import event_line
 from inspector.wire.dispatcher import MOST_ANSWERS
 
 ASKING = """
@@ -42,6 +44,16 @@ for line in sys.stdin:
     elif "id" in asked:
         say(id=asked["id"], result={})
 """
+LONG_ID = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "tools/call":
+        print('{"jsonrpc":"2.0","id":%s,"result":{}}' % ("9" * 5000), flush=True)
+    if "id" in asked:
+        result = {"protocolVersion": "2025-11-25", "capabilities": {}}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
 
 
 def spec(script: str) -> ServerSpec:
@@ -69,4 +81,15 @@ def test_progress_beyond_any_float_is_said_and_ends_nothing(shared: Bench) -> No
     (event,) = [e for e in shared.events if e.c == connection.c and e.t == "error"]
     assert event.body["class"] == "progress-order"
     assert "a number beyond any float" in event.body["message"]
+    connection.close()
+
+
+def test_an_id_longer_than_any_integer_of_python_is_recorded_and_ends_nothing(shared: Bench) -> None:
+    connection = shared.open(spec(LONG_ID))
+    assert connection.ask("tools/call", {"name": "t"}).result["capabilities"] == {}
+    (error,) = [e for e in shared.events if e.c == connection.c and e.t == "error"]
+    assert error.body["class"] == "refused-frame"
+    odd = shared.events[(error.pair or 0) - 1]
+    assert odd.id == "9" * 5000
+    assert json.loads(event_line(odd))["id"] == "9" * 5000
     connection.close()
