@@ -279,7 +279,7 @@ class Dispatcher:
                 text = f"Progress went from {shown(waiter.progress)} to {shown(step)}; it must rise"
                 self.link.anomaly("progress-order", text, pair=event.seq)
             waiter.progress = step
-        waiter.extend()
+        self._alive(waiter)
         if waiter.on_progress is not None:
             waiter.on_progress(params)
 
@@ -307,7 +307,14 @@ class Dispatcher:
         finally:
             self._answering.pop(event.seq, None)
             for waiter in self.waiting.values():
-                waiter.extend()
+                self._alive(waiter)
+
+    def _alive(self, waiter: Waiter) -> None:
+        """A sign of life; while another question of the server is thought about here, only the cap counts still."""
+        if self._answering:
+            waiter.hold()
+        else:
+            waiter.extend()
 
     async def _answer_it(self, frame: Frame, event: Event) -> None:
         """What nobody handles is refused with -32601, as a client must."""

@@ -10,6 +10,7 @@ import threading
 from concurrent.futures import CancelledError
 from pathlib import Path
 
+import anyio
 import psutil
 import pytest
 from bench import BOUND, ROOT, SERVERS, Bench, call, chaos, chaos_http, http, python, script, stdio, text_of
@@ -151,6 +152,40 @@ def test_an_answer_after_a_cancel_is_named_as_one(bench: Bench) -> None:
     bench.until(lambda event: event.method == "tools/call")
     asked.cancel()
     assert bench.error("late-answer").body["message"].endswith("the request had been cancelled")
+
+
+ASKS_AND_PINGS = """
+import json, sys
+def say(**body): print(json.dumps({"jsonrpc": "2.0", **body}), flush=True)
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked.get("method") == "initialize":
+        say(id=asked["id"], result={"protocolVersion": "2025-11-25", "capabilities": {}})
+    elif asked.get("method") == "tools/call":
+        call = asked["id"]
+        say(id="who", method="elicitation/create", params={"message": "Who?"})
+        say(id="alive", method="ping")
+    elif asked.get("id") == "alive":
+        say(method="notifications/progress", params={"progressToken": call, "progress": 1})
+    elif asked.get("id") == "who":
+        say(id=call, result={"content": []})
+"""
+
+
+def test_no_time_out_strikes_while_a_question_is_thought_about_whatever_else_comes(bench: Bench) -> None:
+    connection = bench.make(script(ASKS_AND_PINGS, era="handshake", declare=("elicitation",)))
+    limit = 0.3
+
+    async def think(_method: str, _params: object) -> tuple[str, object]:
+        await anyio.sleep(3 * limit)
+        return "result", {"action": "decline"}
+
+    connection.on_question = think
+    connection.open()
+    asked = connection.submit("tools/call", call("any"), timeout=limit, most=20, on_progress=lambda _: None)
+    assert asked.result(BOUND).result == {"content": []}
+    bench.until(lambda event: event.method == "notifications/progress")
+    assert bench.anomalies() == []
 
 
 def test_other_calls_go_on_while_one_waits(bench: Bench) -> None:
