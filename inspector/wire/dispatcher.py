@@ -97,7 +97,7 @@ class Dispatcher:
             await self._cancelled(waiter, key)
             raise
         except LoupeError:
-            self._remember(key, "failed", waiter)
+            self.remember(key, "failed", waiter)
             raise
         finally:
             self.waiting.pop(key, None)
@@ -113,7 +113,7 @@ class Dispatcher:
 
     async def _give_up(self, waiter: Waiter, key: str) -> None:
         """We stop waiting: recorded as our own time-out, never as the server's code."""
-        self._remember(key, "timed out", waiter)
+        self.remember(key, "timed out", waiter)
         pair = waiter.sent.seq if waiter.sent else None
         assert self.transport is not None
         pending = self.transport.pending()
@@ -127,7 +127,7 @@ class Dispatcher:
     async def _cancelled(self, waiter: Waiter, key: str) -> None:
         if waiter.done.is_set():
             return
-        self._remember(key, "been cancelled", waiter)
+        self.remember(key, "been cancelled", waiter)
         pair = waiter.sent.seq if waiter.sent else None
         text = f"{waiter.out.method} was cancelled before it was answered"
         self.link.anomaly("cancelled", text, origin="console", pair=pair)
@@ -168,7 +168,7 @@ class Dispatcher:
             waiter = self._stray(frame, event, key, carried)
             if waiter is None:
                 return
-        self._remember(id_text(waiter.out.id), "answered", waiter)
+        self.remember(id_text(waiter.out.id), "answered", waiter)
         sent = waiter.sent
         if frame.kind == frames.ERROR:
             error = frame.value["error"]
@@ -345,7 +345,8 @@ class Dispatcher:
             self.link.anomaly("connection-closed", text, origin="console", pair=pair, remedy=problem.remedy)
             waiter.fail(problem)
 
-    def _remember(self, key: str, how: str, waiter: Waiter) -> None:
+    def remember(self, key: str, how: str, waiter: Waiter) -> None:
+        """What became of a request that is over, so that an answer that still comes is named rightly."""
         self._settled[key] = (how, waiter.sent.seq if waiter.sent else None)
         self._settled.move_to_end(key)
         while len(self._settled) > REMEMBERED:

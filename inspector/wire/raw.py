@@ -67,6 +67,8 @@ async def send_raw(
         waiter.fail(problem)
     finally:
         dispatcher.waiting.pop(key, None)
+        if frame.has_id and not waiter.done.is_set():
+            dispatcher.remember(key, "timed out", waiter)
     return RawAnswer(waiter.reply, waiter.error, waiter.sent.seq if waiter.sent else None)
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import CancelledError
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -19,6 +20,7 @@ from inspector.errors import ConnectionLost, LoupeError, TimedOut
 from inspector.settings.spec import ServerSpec, Timeouts
 from inspector.wire.children import Children, started_at
 from inspector.wire.connection import CLOSED, LOST, Connection
+from inspector.wire.raw import send_raw
 
 QUICK_CLOSE = Timeouts(probe=10, connect=20, call=20, close=0.3)
 
@@ -144,6 +146,16 @@ def test_an_answer_after_the_time_out_is_joined_to_its_request(bench: Bench) -> 
     assert (late.kind, late.pair) == ("result", note.body["request"])
     assert note.body["message"] == "The answer to id 10 came late: the request had timed out"
     assert connection.link.stats.late == 1
+
+
+def test_an_answer_to_a_frame_by_hand_that_nobody_waits_for_any_more_is_joined_to_it(bench: Bench) -> None:
+    connection = bench.open(chaos(era="handshake"))
+    params = call("late_answer", seconds=0.4)
+    raw = json.dumps({"jsonrpc": "2.0", "id": "mine", "method": "tools/call", "params": params}).encode()
+    assert connection.run(partial(send_raw, wait_s=0.1), connection, raw, timeout=BOUND).reply is None
+    note = bench.error("late-answer")
+    assert note.body["message"] == 'The answer to id "mine" came late: the request had timed out'
+    assert note.body["request"] == bench.of("rpc", raw=raw)[0].seq
 
 
 def test_an_answer_after_a_cancel_is_named_as_one(bench: Bench) -> None:
