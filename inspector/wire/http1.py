@@ -6,12 +6,15 @@ is no HTTP comes out too, as `opaque`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
 HEAD_CAP: Final = 64 * 1024
 HEAD, BODY, END, OPAQUE = "head", "body", "end", "opaque"
+_CHUNK: Final = re.compile(rb"[ \t]*([0-9A-Fa-f]{1,16})[ \t\r]*(?:;|\Z)")
+"""The size of a chunk; int() would take a sign too, and a negative one never ends."""
 
 Pairs = list[list[str]]
 
@@ -127,17 +130,14 @@ class Http1Splitter:
         yield Piece(BODY, raw, raw)
 
     def _chunk_line(self) -> Iterator[Piece]:
-        end = self._held.find(b"\n")
-        if end < 0:
-            return
-        try:
-            size = int(self._held[:end].split(b";")[0].strip(), 16)
-        except ValueError:
+        line = self._line()
+        size = _CHUNK.match(line.rstrip(b"\n"))
+        if size is not None:
+            yield Piece(BODY, self._take(len(line)))
+            self._left = int(size[1], 16)
+            self._state = self._chunk if self._left else self._trailers
+        elif line or len(self._held) > HEAD_CAP:
             yield self._give_up()
-            return
-        yield Piece(BODY, self._take(end + 1))
-        self._left = size
-        self._state = self._chunk if size else self._trailers
 
     def _chunk(self) -> Iterator[Piece]:
         raw = self._take(self._left)
@@ -147,20 +147,26 @@ class Http1Splitter:
             self._state = self._after_chunk
 
     def _after_chunk(self) -> Iterator[Piece]:
-        end = self._held.find(b"\n")
-        if end >= 0:
-            yield Piece(BODY, self._take(end + 1))
+        line = self._line()
+        if line and not line.strip():
+            yield Piece(BODY, self._take(len(line)))
             self._state = self._chunk_line
+        elif line or len(self._held) > HEAD_CAP:
+            yield self._give_up()
 
     def _trailers(self) -> Iterator[Piece]:
-        end = self._held.find(b"\n")
-        if end < 0:
-            return
-        line = self._take(end + 1)
-        yield Piece(BODY, line)
-        if not line.strip():
-            self._state = self._head
-            yield Piece(END)
+        line = self._line()
+        if line:
+            yield Piece(BODY, self._take(len(line)))
+            if not line.strip():
+                self._state = self._head
+                yield Piece(END)
+        elif len(self._held) > HEAD_CAP:
+            yield self._give_up()
+
+    def _line(self) -> bytes:
+        """The next line with its end, left where it is; empty while it is not whole."""
+        return self._held[: self._held.find(b"\n") + 1]
 
     def _opaque(self) -> Iterator[Piece]:
         yield Piece(OPAQUE, self._take(len(self._held)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -305,6 +306,18 @@ def test_the_splitter_gives_every_byte_back_however_it_is_cut() -> None:
     splitter = Http1Splitter(requests=True)
     (piece,) = splitter.feed(b"\x16\x03\x01 this is TLS\r\n\r\n")
     assert (piece.kind, piece.raw) == (OPAQUE, b"\x16\x03\x01 this is TLS\r\n\r\n")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"-5\r\nabc", b"+5\r\nhello\r\n", b"0x5\r\nhello\r\n", b"1_0\r\n", b"\r\n", b"9" * 17 + b"\r\n", b"5\r\nhello world\r\n",
+     b"1" * 70_000, b"1\r\na" + b"b" * 70_000, b"0\r\n" + b"T" * 70_000],
+)  # fmt: skip
+def test_a_chunk_that_is_none_makes_the_rest_opaque_and_ends(body: bytes) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    pieces = list(itertools.islice(Http1Splitter(requests=False).feed(head + body), 10))
+    assert b"".join(piece.raw for piece in pieces) == head + body
+    assert (pieces[0].kind, pieces[-1].kind) == (HEAD, OPAQUE)
 
 
 @contextmanager
