@@ -99,10 +99,10 @@ class Negotiation:
     async def discover(self, probe_s: float) -> tuple[Probe, Peer | None]:
         """Ask `server/discover`; returns the verdict, and the peer when it is a modern one we can speak to."""
         probe, reply = await self._ask_discover(eras.LATEST_MODERN, probe_s)
-        if probe.era != eras.MODERN:
-            return probe, None
         if reply is None and probe.version is not None and probe.versions:
             probe, reply = await self._ask_discover(probe.version, probe_s)  # -32022 named a version we share
+        if probe.era != eras.MODERN:
+            return probe, None
         if probe.version is None:
             listed = ", ".join(probe.versions) or "none"
             raise NoEra(

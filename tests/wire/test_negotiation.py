@@ -136,22 +136,36 @@ def test_a_server_that_dies_of_the_probe_is_started_again_for_the_handshake(benc
     assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
 
 
-def test_an_unsupported_version_that_names_a_shared_one_is_asked_again(bench: Bench) -> None:
-    once = """
+CHANGES_ITS_MIND = """
 import json, sys
 first = True
 for line in sys.stdin:
     asked = json.loads(line)
-    reply = {"jsonrpc": "2.0", "id": asked["id"]}
+    reply = {"jsonrpc": "2.0", "id": asked.get("id")}
     if first:
         reply["error"] = {"code": -32022, "message": "no", "data": {"supported": ["2026-07-28"], "requested": "x"}}
+    elif asked["method"] == "initialize":
+        reply["result"] = {"protocolVersion": "2025-11-25", "capabilities": {}}
     else:
-        reply["result"] = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+        reply |= THEN
     first = False
-    print(json.dumps(reply), flush=True)
+    if "id" in asked:
+        print(json.dumps(reply), flush=True)
 """
-    assert spoken(bench.open(script(once))) == MODERN
-    assert bench.asked() == ["server/discover", "server/discover"]
+
+
+@pytest.mark.parametrize(
+    ("then", "expected"),
+    [
+        ({"result": {"supportedVersions": ["2026-07-28"], "capabilities": {}}}, MODERN),
+        ({"error": {"code": -32601, "message": "Method not found"}}, HANDSHAKE),
+    ],
+)
+def test_an_unsupported_version_that_names_a_shared_one_is_asked_again(
+    bench: Bench, then: dict[str, object], expected: tuple[str, str]
+) -> None:
+    assert spoken(bench.open(script(f"THEN = {then!r}{CHANGES_ITS_MIND}"))) == expected
+    assert bench.asked()[:2] == ["server/discover", "server/discover"]
 
 
 def test_an_unsupported_version_that_shares_none_is_no_reason_to_fall_back(bench: Bench) -> None:
@@ -303,7 +317,9 @@ def test_nobody_listening_is_said_with_the_address(bench: Bench) -> None:
 def test_a_header_http_cannot_carry_is_named_and_its_value_is_nowhere(bench: Bench, value: str) -> None:
     problem, _ = refused(bench, http("http://127.0.0.1:1/mcp", headers={"X-Key": value}))
     assert problem.message.startswith("The header X-Key is none that HTTP can carry")
-    told = repr([event.body for event in bench.events]) + repr((problem.message, problem.remedy, problem.facts))
+    told = repr([event.body for event in bench.events]) + repr(
+        (problem.message, problem.remedy, problem.facts)
+    )
     assert "cret" not in told
 
 
