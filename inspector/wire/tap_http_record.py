@@ -174,6 +174,10 @@ class Exchanges:
         try:
             if exchange.unpacking is not None:
                 payload = exchange.unpacking.decompress(payload, LINE_CAP)
+                if exchange.unpacking.unconsumed_tail:
+                    self._unread(exchange, f"it unpacks to more than {LINE_CAP:,} bytes")
+                    exchange.answer_body.clear()
+                    return
             if exchange.events is not None:
                 for event in exchange.events.feed(payload):
                     self._event(exchange, event)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import os
@@ -25,6 +26,7 @@ from mcp import Client
 from tcp_tee import TcpTee
 
 from inspector.trace.file_reader import read_trace
+from inspector.wire import tap_http_record
 from inspector.wire.events import Event, Journal
 from inspector.wire.http1 import BODY, END, HEAD, OPAQUE, Head, Http1Splitter
 from inspector.wire.tap_http_record import HttpRecord
@@ -310,8 +312,8 @@ def test_the_splitter_gives_every_byte_back_however_it_is_cut() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"-5\r\nabc", b"+5\r\nhello\r\n", b"0x5\r\nhello\r\n", b"1_0\r\n", b"\r\n", b"9" * 17 + b"\r\n", b"5\r\nhello world\r\n",
-     b"1" * 70_000, b"1\r\na" + b"b" * 70_000, b"0\r\n" + b"T" * 70_000],
+    [b"-5\r\nabc", b"+5\r\nhello\r\n", b"0x5\r\nhello\r\n", b"1_0\r\n", b"\r\n", b"9" * 17 + b"\r\n",
+     b"5\r\nhello world\r\n", b"1" * 70_000, b"1\r\na" + b"b" * 70_000, b"0\r\n" + b"T" * 70_000],
 )  # fmt: skip
 def test_a_chunk_that_is_none_makes_the_rest_opaque_and_ends(body: bytes) -> None:
     head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -592,6 +594,25 @@ def test_two_clients_that_use_one_id_at_once_are_recorded_apart() -> None:
     answers = [event for event in kept if event.kind == "result"]
     assert [event.c for event in asked] == [1, 2, 1]
     assert [(event.c, event.pair) for event in answers] == [(2, asked[1].seq), (1, asked[0].seq)]
+
+
+def test_an_answer_that_unpacks_beyond_the_cap_is_said_not_to_be_recorded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tap_http_record, "LINE_CAP", 1000)
+    kept: list[Event] = []
+    record = TapRecord(Journal(kept.append), {"label": "x"})
+    client = HttpRecord(record, "http://h").connection()
+    client.asked(Head(("GET", "/mcp", "HTTP/1.1"), []))
+    client.asked_whole()
+    packed = [["Content-Type", "application/json"], ["Content-Encoding", "gzip"]]
+    client.answering(Head(("HTTP/1.1", "200", "OK"), packed))
+    client.came(gzip.compress(b'{"jsonrpc":"2.0","id":1,"result":{"a":"' + b"x" * 5000 + b'"}}'))
+    client.answered()
+    record.flush()
+    (said,) = [event.body["message"] for event in kept if event.t == "error"]
+    assert said.endswith("passed on but not recorded: it unpacks to more than 1,000 bytes")
+    assert [event.raw for event in kept if event.dir == "s2c"] == [None, None]
 
 
 def test_the_old_http_and_sse_transport_comes_through(tmp_path: Path, bench: Bench) -> None:
