@@ -66,16 +66,31 @@ def http_headers(
     method: None when the body is a client's answer. Mcp-Method goes on notifications too: no rule forbids it.
     """
     headers = [("Content-Type", "application/json"), ("Accept", "application/json, text/event-stream")]
-    if version is not None and version not in _NO_VERSION_HEADER:
-        headers.append((VERSION_HEADER, version))
+    headers += _version(version)
     if era != MODERN:
-        return [*headers, (SESSION_HEADER, session_id)] if session_id is not None else headers
+        return headers + _session(session_id)
     if method is not None:
         headers.append((METHOD_HEADER, encode_value(method)))
         name = _name_of(method, params or {})
         if name is not None:
             headers.append((NAME_HEADER, encode_value(name)))
     return headers
+
+
+def stream_headers(
+    version: str | None, session_id: str | None, last_event_id: str | None
+) -> list[tuple[str, str]]:
+    """Of the handshake era's GET for the server's own stream, and of the DELETE that ends a session."""
+    resumed = [] if last_event_id is None else [("Last-Event-ID", last_event_id)]
+    return [("Accept", "text/event-stream"), *_version(version), *_session(session_id), *resumed]
+
+
+def _version(version: str | None) -> list[tuple[str, str]]:
+    return [] if version is None or version in _NO_VERSION_HEADER else [(VERSION_HEADER, version)]
+
+
+def _session(session_id: str | None) -> list[tuple[str, str]]:
+    return [] if session_id is None else [(SESSION_HEADER, session_id)]
 
 
 def named_by(method: str) -> str | None:

@@ -5,18 +5,19 @@ Source: MCP 2026-07-28 basic/transports/streamable-http and 2025-11-25 basic/tra
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.abc
 
 from inspector.errors import ConnectionLost, HttpFailed, LoupeError
+from inspector.later import Later
 from inspector.protocol import eras, frames
 from inspector.protocol.eras import Era
 from inspector.protocol.frames import Frame
-from inspector.protocol.headers import http_headers
+from inspector.protocol.headers import http_headers, stream_headers
 from inspector.settings.spec import ServerSpec
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Renewed, authorizer
@@ -25,12 +26,16 @@ from inspector.wire.events import Event
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
 from inspector.wire.link import Link, Outgoing, cancellation
 from inspector.wire.reading import classify
-from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
+from inspector.wire.sse import SseEvent
 
 if TYPE_CHECKING:
     import httpx2
+else:
+    httpx2 = Later("httpx2")
 
 CLOSE_S = 2.0
+DRAIN_S = 0.25
+DRAIN_BYTES = 1024 * 1024
 DEFAULT_RETRY_S = 1.0
 LEAST_RETRY_S = 0.5
 """However short a `retry` the server names: it does not set our pace."""
@@ -77,9 +82,9 @@ class HttpTransport:
         self.version: str | None = None
         self.session_id: str | None = None
         self.stream_open = False
-        self.heard = 0
+        """Whether the GET stream is held on which notifications nobody asked for reach us (handshake era)."""
+        self._heard = 0
         self.ended = anyio.Event()
-        self.on_end: Callable[[], None] = lambda: None
         self.client: httpx2.AsyncClient = make_client(spec)
         self.auth = authorizer(link, spec, tokens, self.client)
         self._closing = False
@@ -234,28 +239,16 @@ class HttpTransport:
             self.link.anomaly("http-wrong-type", text, pair=found.seq, remedy=remedy)
 
     async def _read_stream(self, found: Exchange, waiter: Waiter | None) -> None:
-        splitter = SseSplitter()
         last_id: str | None = None
         retry = DEFAULT_RETRY_S
-
-        def take(chunk: bytes) -> None:
-            nonlocal last_id, retry
-            for event in splitter.feed(chunk):
+        async with aclosing(found.events()) as events:
+            async for event in events:
                 last_id = event.id if event.id is not None else last_id
                 retry = event.retry / 1000 if event.retry is not None else retry
-                self._event(event, found, waiter)
-
-        try:
-            async for chunk in found.chunks():
-                take(chunk)
+                self._event(event, found)
                 if waiter is not None and waiter.done.is_set():
-                    await found.drain(take)
+                    await self._drain(events, found)
                     return
-        except SseTooLong as problem:
-            raise found.too_long(str(problem)) from None
-        left = splitter.left_over()
-        if left.strip():
-            self.link.noise(left, "unterminated server-sent event", eol="none", http=found.seq)
         if waiter is None or waiter.done.is_set():
             return
         if self.era == eras.HANDSHAKE and last_id is not None:
@@ -266,6 +259,16 @@ class HttpTransport:
             raise ConnectionLost(
                 text, "Look at the server's log; a lost stream means a lost request: run it again"
             )
+
+    async def _drain(self, events: AsyncIterator[SseEvent], found: Exchange) -> None:
+        """What still comes shortly after the answer, bounded in time and bytes."""
+        drained = 0
+        with anyio.move_on_after(DRAIN_S), suppress(httpx2.HTTPError):
+            async for event in events:
+                self._event(event, found)
+                drained += event.size
+                if drained > DRAIN_BYTES:
+                    return
 
     async def _resume(self, last_id: str | None, retry: float, waiter: Waiter) -> None:
         """Ask for the rest of a stream that broke off after an event with an id (2025-11-25, resumability)."""
@@ -279,7 +282,7 @@ class HttpTransport:
             if waiter.done.is_set():
                 return
 
-    def _event(self, event: SseEvent, found: Exchange, waiter: Waiter | None) -> None:
+    def _event(self, event: SseEvent, found: Exchange) -> None:
         if event.data is None or not event.data.strip():
             self.link.emit(
                 "http", "s2c", phase="response", pair=found.seq, sse=event.facts(), bytes=event.size
@@ -306,49 +309,38 @@ class HttpTransport:
             last_id: str | None = None
             tries = 0
             while tries < STREAM_TRIES and not self._closing:
-                heard = self.heard
+                heard = self._heard
                 try:
-                    last_id, retry = await self._listen_once(last_id)
+                    last_id, retry = await self._listen_once(last_id, unasked=True)
                 except LoupeError:
                     return
-                tries = 0 if self.heard > heard else tries + 1
+                tries = 0 if self._heard > heard else tries + 1
                 await anyio.sleep(max(retry, LEAST_RETRY_S))
 
-    async def _listen_once(self, last_id: str | None) -> tuple[str | None, float]:
-        """One GET; raises HttpFailed when the server offers no stream."""
+    async def _listen_once(self, last_id: str | None, *, unasked: bool = False) -> tuple[str | None, float]:
+        """One GET; raises HttpFailed when the server offers no stream. unasked: for what belongs to no request."""
         headers = merge(self._stream_headers(last_id), await self._token())
         async with exchange(
             self.client, self.link, "GET", self.url, headers, None, cause="housekeeping"
         ) as found:
             if found.status != 200 or found.media_type != "text/event-stream":
                 raise HttpFailed("The server offers no stream of its own")
-            return await self._follow(found, last_id)
+            self.stream_open |= unasked
+            try:
+                return await self._follow(found, last_id)
+            finally:
+                self.stream_open &= not unasked
 
     def _stream_headers(self, last_id: str | None) -> Pairs:
-        base: Pairs = [("Accept", "text/event-stream")]
-        if self.version is not None:
-            base.append(("MCP-Protocol-Version", self.version))
-        if self.session_id is not None:
-            base.append(("Mcp-Session-Id", self.session_id))
-        if last_id is not None:
-            base.append(("Last-Event-ID", last_id))
-        return merge(base, self.spec.headers)
+        return merge(stream_headers(self.version, self.session_id, last_id), self.spec.headers)
 
     async def _follow(self, found: Exchange, last_id: str | None) -> tuple[str | None, float]:
-        splitter = SseSplitter()
         retry = DEFAULT_RETRY_S
-        self.stream_open = True
-        try:
-            async for chunk in found.chunks():
-                for event in splitter.feed(chunk):
-                    last_id = event.id if event.id is not None else last_id
-                    retry = event.retry / 1000 if event.retry is not None else retry
-                    self.heard += event.data is not None
-                    self._event(event, found, None)
-        except SseTooLong as problem:
-            raise found.too_long(str(problem)) from None
-        finally:
-            self.stream_open = False
+        async for event in found.events():
+            last_id = event.id if event.id is not None else last_id
+            retry = event.retry / 1000 if event.retry is not None else retry
+            self._heard += event.data is not None
+            self._event(event, found)
         return last_id, retry
 
     async def close(self) -> None:

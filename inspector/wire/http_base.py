@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from inspector.protocol.headers import not_carried
 from inspector.settings.spec import ServerSpec
 from inspector.wire.events import C2S, S2C
 from inspector.wire.link import LINE_CAP, Link
+from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 
 if TYPE_CHECKING:
     import httpx2
@@ -29,8 +30,6 @@ else:
     httpx2 = Later("httpx2")
 
 CONNECT_S = 10.0
-DRAIN_S = 0.25
-DRAIN_BYTES = 1024 * 1024
 BODY_KEPT = 64 * 1024
 
 Pairs = list[tuple[str, str]]
@@ -99,15 +98,21 @@ class Exchange:
                 raise self.too_long(f"an HTTP body of more than {LINE_CAP:,} bytes")
         return bytes(held)
 
-    async def drain(self, take: Callable[[bytes], None]) -> None:
-        """Give `take` what still comes shortly after the answer: bounded in time and bytes."""
-        drained = 0
-        with anyio.move_on_after(DRAIN_S), suppress(httpx2.HTTPError):
+    async def events(self) -> AsyncGenerator[SseEvent]:
+        """The server-sent events of the body as they become whole; one that never did is recorded as noise.
+
+        Raises HttpFailed past the cap.
+        """
+        splitter = SseSplitter()
+        try:
             async for chunk in self.chunks():
-                take(chunk)
-                drained += len(chunk)
-                if drained > DRAIN_BYTES:
-                    return
+                for event in splitter.feed(chunk):
+                    yield event
+        except SseTooLong as problem:
+            raise self.too_long(str(problem)) from None
+        left = splitter.left_over()
+        if left.strip():
+            self.link.noise(left, "unterminated server-sent event", eol="none", http=self.seq)
 
     def too_long(self, what: str) -> HttpFailed:
         """Record that the answer passed the cap; returns the error to raise."""

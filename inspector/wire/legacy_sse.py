@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from urllib.parse import urljoin, urlsplit
 
 import anyio
@@ -15,7 +14,7 @@ from inspector.wire.auth import authorizer
 from inspector.wire.dispatcher import Dispatcher, Waiter
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
 from inspector.wire.link import Link, Outgoing, cancellation
-from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
+from inspector.wire.sse import SseEvent
 
 
 class SseTransport:
@@ -31,10 +30,8 @@ class SseTransport:
         self.spec = spec
         self.url = spec.url
         self.dispatcher = dispatcher
-        self.version: str | None = None
         self.endpoint: str | None = None
         self.ended = anyio.Event()
-        self.on_end: Callable[[], None] = lambda: None
         self.client = make_client(spec)
         self.auth = authorizer(link, spec, tokens, self.client)
         self._ready = anyio.Event()
@@ -70,7 +67,6 @@ class SseTransport:
         self._ready.set()
         self.ended.set()
         self.dispatcher.fail_all(self.lost)
-        self.on_end()
 
     async def _follow(self, found: Exchange) -> None:
         if self.auth is not None:
@@ -79,13 +75,8 @@ class SseTransport:
             body = await found.body()
             found.kept += body[:BODY_KEPT]
             raise refuse_status(found, body, self.url)
-        splitter = SseSplitter()
-        try:
-            async for chunk in found.chunks():
-                for event in splitter.feed(chunk):
-                    self._event(event, found.seq)
-        except SseTooLong as problem:
-            raise found.too_long(str(problem)) from None
+        async for event in found.events():
+            self._event(event, found.seq)
 
     def _event(self, event: SseEvent, http: int) -> None:
         if event.event == "endpoint" and event.data is not None:

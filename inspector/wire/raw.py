@@ -14,7 +14,6 @@ from inspector.wire.dispatcher import Outgoing, Reply, Waiter
 from inspector.wire.events import id_text
 from inspector.wire.http import HttpTransport
 from inspector.wire.http_base import exchange
-from inspector.wire.sse import SseSplitter
 
 NO_ID = "raw"
 """Under which key a frame without an id waits: an id-less error of the peer can still settle it."""
@@ -94,8 +93,6 @@ async def send_http(connection: Connection, method: str, headers: Mapping[str, s
             if answer.strip():
                 link.received(answer, eol="none", http=found.seq)
             return
-        splitter = SseSplitter()
-        async for chunk in found.chunks():
-            for event in splitter.feed(chunk):
-                if event.data is not None and event.data.strip():
-                    link.received(event.data, eol="none", http=found.seq, sse=event.facts())
+        async for event in found.events():
+            if event.data is not None and event.data.strip():
+                link.received(event.data, eol="none", http=found.seq, sse=event.facts())

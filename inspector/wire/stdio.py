@@ -38,7 +38,6 @@ class StdioTransport:
         self.children = children
         self.server: ServerProcess | None = None
         self.ended: anyio.Event = anyio.Event()
-        self.on_end: Callable[[], None] = lambda: None
         self._writing = anyio.Lock()
         self._closing = False
         self._unread = False
@@ -186,7 +185,6 @@ class StdioTransport:
             )
         self.ended.set()
         self.dispatcher.fail_all(self.lost)
-        self.on_end()
 
     def lost(self) -> ConnectionLost:
         """Why nothing can be asked any more, with exit code or signal and the last stderr lines."""

@@ -40,6 +40,18 @@ def test_the_handshake_era_sends_version_and_session_once_they_exist(
     assert headers.http_headers(era, version, session, method, params) == BOTH_TYPES + rest
 
 
+def test_the_optional_stream_has_the_same_version_and_session_as_the_posts() -> None:
+    both = [("Mcp-Session-Id", "s"), ("Last-Event-ID", "7")]
+    accept = ("Accept", "text/event-stream")
+    assert headers.stream_headers("2025-03-26", "s", "7") == [accept, *both]
+    assert headers.stream_headers("2025-11-25", "s", "7") == [
+        accept,
+        ("MCP-Protocol-Version", "2025-11-25"),
+        *both,
+    ]
+    assert headers.stream_headers(None, None, None) == [accept]
+
+
 @pytest.mark.parametrize(
     ("method", "params", "name"),
     [
@@ -196,7 +208,9 @@ def test_annotated_arguments_are_mirrored(arguments: dict[str, Any], pairs: Any)
     assert headers.param_headers(SCHEMA, arguments) == (pairs, [])
 
 
-@pytest.mark.parametrize("value", [2**53, -(2**53), 1.5, float("nan"), 1e400, LongInteger("9" * 5000), [1], {}])
+@pytest.mark.parametrize(
+    "value", [2**53, -(2**53), 1.5, float("nan"), 1e400, LongInteger("9" * 5000), [1], {}]
+)
 def test_an_argument_that_cannot_be_mirrored_is_reported(value: Any) -> None:
     pairs, faults = headers.param_headers(SCHEMA, {"count": value, "owner": "me"})
     assert pairs == [("Mcp-Param-Owner", "me")]

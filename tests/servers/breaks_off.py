@@ -1,4 +1,7 @@
-"""A handshake server on HTTP whose tools/call stream breaks off after an event with an id; the rest is had by GET."""
+"""A handshake server on HTTP whose tools/call stream breaks off after an event with an id; the rest is had by GET.
+
+Its own stream begins an event that never becomes one, and stays open until `hang-up` is asked.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from typing import Any
 
 INFO = {"name": "breaks-off", "version": "1"}
 asked: list[Any] = []
+let_go = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -26,13 +30,22 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(b"id: first\nretry: 300\ndata:\n\n", "text/event-stream")
         elif id_ is None:
             self.answer(b"", status=202)
+        elif method == "hang-up":
+            let_go.set()
+            self.answer(json.dumps({"jsonrpc": "2.0", "id": id_, "result": {}}).encode())
         else:
             text = {"jsonrpc": "2.0", "id": id_, "error": {"code": -32601, "message": "not here"}}
             self.answer(json.dumps(text).encode())
 
     def do_GET(self) -> None:
         if self.headers.get("Last-Event-ID") != "first":
-            self.answer(b"", status=405)
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Connection", "close")
+            self.end_headers()
+            self.wfile.write(b": hello\n\ndata: half")
+            let_go.wait()
+            self.close_connection = True
             return
         result = {"content": [{"type": "text", "text": "the rest"}]}
         frame = json.dumps({"jsonrpc": "2.0", "id": asked[-1], "result": result})

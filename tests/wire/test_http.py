@@ -291,3 +291,15 @@ def test_a_stream_that_breaks_off_after_an_id_is_taken_up_again(bench: Bench) ->
         assert [dict(e.body["headers"])["Last-Event-ID"] for e in again] == ["first"]
         assert again[0].dt_us - first.dt_us >= 300_000, "not before the server's retry"
         assert bench.anomalies() == []
+
+
+def test_the_servers_own_stream_outlives_a_resumed_one_and_what_it_ends_with_is_kept(bench: Bench) -> None:
+    with serving(SERVERS / "breaks_off.py") as url:
+        connection = bench.open(http(url, era="handshake"))
+        bench.until(lambda event: event.body.get("sse") == {"comment": "hello"})
+        connection.ask("tools/call", call("anything"))
+        assert isinstance(connection.transport, HttpTransport)
+        assert connection.transport.stream_open
+        connection.ask("hang-up")
+        left = bench.until(lambda event: event.t == "noise")
+        assert (left.raw, left.body["why"]) == (b"data: half", "unterminated server-sent event")
