@@ -238,10 +238,11 @@ class Connection:
 
         async def send_again() -> Reply:
             try:
-                return await send()
-            except SessionLost as problem:
-                await self._new_session(problem.session)
-                return await send()
+                try:
+                    return await send()
+                except SessionLost as problem:
+                    await self._new_session(problem.session)
+                    return await send()
             except LoupeError as problem:
                 raise self.link.hider.error(problem) from None
 

@@ -1,6 +1,7 @@
 """A handshake server on HTTP whose tools/call stream breaks off after an event with an id; the rest is had by GET.
 
-Its own stream begins an event that never becomes one, and stays open until `hang-up` is asked.
+Its own stream begins an event that never becomes one, and stays open until `hang-up` is asked. It knows no session
+`lost`, and has nothing to say to `nothing`.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         frame = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         method, id_ = frame["method"], frame.get("id")
-        if method == "initialize":
+        if self.headers.get("Mcp-Session-Id") == "lost":
+            self.answer(b"", status=404)
+        elif method == "initialize":
             result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": INFO}
             self.answer(json.dumps({"jsonrpc": "2.0", "id": id_, "result": result}).encode())
         elif method == "tools/call":
             asked.append(id_)
             self.answer(b"id: first\nretry: 300\ndata:\n\n", "text/event-stream")
-        elif id_ is None:
-            self.answer(b"", status=202)
+        elif id_ is None or method == "nothing":
+            self.answer(b"", status=202 if id_ is None else 200)
         elif method == "hang-up":
             let_go.set()
             self.answer(json.dumps({"jsonrpc": "2.0", "id": id_, "result": {}}).encode())

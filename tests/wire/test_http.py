@@ -58,6 +58,19 @@ def test_a_session_lost_under_several_calls_is_opened_again_once_for_all(bench: 
         assert len(ids) == len(set(ids))
 
 
+def test_what_the_environment_put_into_the_url_is_hidden_in_the_error_after_a_lost_session_too(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOUPE_TEST_KEY", "s3cret-value")
+    with serving(SERVERS / "breaks_off.py") as url:
+        connection = bench.open(http(url + "?key=${env:LOUPE_TEST_KEY}", era="handshake"))
+        assert isinstance(connection.transport, HttpTransport)
+        connection.transport.session_id = "lost"
+        with pytest.raises(HttpFailed, match="HTTP 200 with an empty body") as caught:
+            connection.ask("nothing")
+        assert "?key=${env:LOUPE_TEST_KEY} the right path?" in caught.value.remedy
+
+
 @pytest.mark.parametrize(("fault", "status"), LOST)
 def test_a_session_refused_with_another_status_is_a_broken_rule(
     bench: Bench, fault: str, status: int
