@@ -66,4 +66,9 @@ class Hider:
 
 
 def _spellings(value: str) -> set[str]:
-    return {value, quote(value), quote(value, safe=""), value.encode().decode("latin-1")}
+    """Bytes of the environment that are no UTF-8 are surrogates in Python's text, and stay those bytes here."""
+    try:
+        raw = value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # half of a pair, out of JSON: nothing can be sent of it
+        return {value}
+    return {value, quote(raw), quote(raw, safe=""), raw.decode("latin-1")}

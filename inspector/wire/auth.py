@@ -9,10 +9,9 @@ Source: MCP 2026-07-28 basic/authorization; RFC 9728, 8414, 7591, 7636, 8707, 92
 
 from __future__ import annotations
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import anyio
@@ -20,7 +19,8 @@ import anyio
 from inspector.errors import AuthNeeded, LoupeError
 from inspector.later import Later
 from inspector.settings.spec import OAuth, ServerSpec
-from inspector.settings.tokens import SECRETS, TokenStore, secret_values
+from inspector.settings.tokens import TokenStore, secret_values
+from inspector.wire.auth_masks import HIDDEN, MASKED_FIELDS, masked
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange
 from inspector.wire.link import Link
 
@@ -33,9 +33,7 @@ else:
     httpx2 = Later("httpx2")
 
 CAUSE = "auth"
-HIDDEN = "[hidden]"
 MOST_STEPS = 60
-MASKED_FIELDS = (*SECRETS, "code", "code_verifier", "client_assertion", "state", "code_challenge")
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +252,9 @@ class Authorizer:
             self.client, self.link, request.method, url, headers, content or None, cause=CAUSE
         ) as found:
             body = await found.body()
-            shown = masked(body)
+            shown, secrets = masked(body)
             found.kept += shown
-            await self._hide(_secrets_in(body))
+            await self._hide(secrets)
         self._note(_step(provider, request, form, found, shown))
         answer = httpx2.Response(found.status, headers=_plain_headers(found), content=body, request=request)
         answer.next_request = found.response.next_request
@@ -311,31 +309,6 @@ def remedy_for(text: str) -> str:
     return next(
         (remedy for word, remedy in rows if word in low), "Look at the steps below for what was answered"
     )
-
-
-def masked(body: bytes) -> bytes:
-    """A JSON document with the values of secret keys hidden; other text as it is, form bodies too."""
-    try:
-        value = json.loads(body)
-    except ValueError:
-        return body
-    return json.dumps(_hidden(value), ensure_ascii=False).encode() if secret_values(value) else body
-
-
-def _hidden(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {
-            key: HIDDEN if key in SECRETS and isinstance(child, str) else _hidden(child)
-            for key, child in value.items()
-        }
-    return [_hidden(child) for child in value] if isinstance(value, list) else value
-
-
-def _secrets_in(body: bytes) -> list[str]:
-    try:
-        return secret_values(json.loads(body))
-    except ValueError:
-        return []
 
 
 def _basic(request: httpx2.Request) -> list[str]:
@@ -395,4 +368,4 @@ def _step(
     return AuthStep(what, said, True if fine else bad, url, status, found.seq)
 
 
-__all__ = ["AuthStep", "Authorizer", "Visit", "masked"]
+__all__ = ["AuthStep", "Authorizer", "Visit"]

@@ -13,6 +13,7 @@ from signing import control, person, protected
 from inspector.errors import AuthNeeded, LoupeError
 from inspector.settings.spec import OAuth, ServerSpec
 from inspector.settings.tokens import TokenStore
+from inspector.wire.auth_masks import masked
 from inspector.wire.connection import Connection
 
 HANDSHAKE = {"era": "handshake"}
@@ -227,3 +228,24 @@ def test_a_server_that_wants_no_token_costs_one_look_into_the_store(bench: Bench
         for _ in range(3):
             connection.ask("tools/list")
         assert looked == [url]
+
+
+@pytest.mark.parametrize(
+    ("body", "shown", "secrets"),
+    [
+        (b'{"access_token":"abcdefg","scope":"x"}', b'{"access_token":"[hidden]","scope":"x"}', ["abcdefg"]),
+        (b'{"a": [{"client_secret":"abcdefg"}]}', b'{"a":[{"client_secret":"[hidden]"}]}', ["abcdefg"]),
+        (b'{"refresh_token":"abcdefg","a":"\\ud800"}', b'{"refresh_token":"[hidden]","a":"\\ud800"}', ["abcdefg"]),
+        (b'{"scope" : "x"}', b'{"scope" : "x"}', []),
+        (b'{"access_token":"abc"}', b'{"access_token":"[hidden]"}', []),
+        (b"access_token=ab%2Bcd&scope=x&refresh_token=efg", b"access_token=[hidden]&scope=x&refresh_token=[hidden]",
+         ["ab+cd", "efg"]),
+        (b"<h1>no access_token=here</h1>", b"<h1>no access_token=here</h1>", []),
+        (b"[" * 100_000, b"[hidden]", []),
+        (b'{"a":' * 900 + b'{"access_token":"abcdefg"}' + b"}" * 900, b"[hidden]", []),
+    ],
+)  # fmt: skip
+def test_of_a_document_no_secret_is_kept_whatever_its_form(
+    body: bytes, shown: bytes, secrets: list[str]
+) -> None:
+    assert masked(body) == (shown, secrets)
