@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from inspector.errors import ConfigError
-from inspector.settings.files import read_text, write_private
+from inspector.settings.files import read_json, write_json
 
 ABOUT_CHARS: Final = 200
 
@@ -51,8 +51,8 @@ class Answers:
                 each["kind"],
                 each.get("body"),
             )
-            for each in self._of(server_key).get("saved", [])
-            if isinstance(each, dict) and each.get("kind") in ("result", "error")
+            for each in _saved(self._of(server_key))
+            if each.get("kind") in ("result", "error")
         ]
 
     def find(self, server_key: str, method: str, params: Mapping[str, Any]) -> Kept | None:
@@ -65,22 +65,11 @@ class Answers:
         known = digest(method, params)
         about = str(params.get("message") or method)[:ABOUT_CHARS]
         kept = {"method": method, "digest": known, "about": about, "kind": kind, "body": body}
-        self._change(
-            server_key,
-            lambda entry: (
-                entry
-                | {"saved": [*(one for one in entry.get("saved", []) if one.get("digest") != known), kept]}
-            ),
-        )
+        self._change(server_key, lambda entry: entry | {"saved": [*_saved(entry, but=known), kept]})
 
     def forget(self, server_key: str, known: str) -> None:
         """Drop the answer of that digest."""
-        self._change(
-            server_key,
-            lambda entry: (
-                entry | {"saved": [one for one in entry.get("saved", []) if one.get("digest") != known]}
-            ),
-        )
+        self._change(server_key, lambda entry: entry | {"saved": _saved(entry, but=known)})
 
     def _of(self, server_key: str) -> dict[str, Any]:
         entry = self._load()["servers"].get(server_key)
@@ -91,19 +80,21 @@ class Answers:
             document = self._load()
             entry = document["servers"].get(server_key)
             document["servers"][server_key] = change(entry if isinstance(entry, dict) else {})
-            write_private(self.path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            write_json(self.path, document)
 
     def _load(self) -> dict[str, Any]:
-        if not self.path.exists():
-            return {"servers": {}}
         remedy = f"Repair it, or delete {self.path.name}; only saved answers are lost."
-        try:
-            document = json.loads(read_text(self.path))
-        except (ValueError, RecursionError):
-            raise ConfigError(f"{self.path} is not JSON.", remedy) from None
+        document = read_json(self.path, {"servers": {}}, remedy)
         if not isinstance(document, dict) or not isinstance(document.get("servers"), dict):
             raise ConfigError(f"{self.path} has no object called “servers”.", remedy)
         return document
+
+
+def _saved(entry: Mapping[str, Any], but: str | None = None) -> list[dict[str, Any]]:
+    """The saved answers of an entry that people may have edited, without the one of digest `but`."""
+    found = entry.get("saved")
+    listed = found if isinstance(found, list) else []
+    return [one for one in listed if isinstance(one, dict) and one.get("digest") != but]
 
 
 def digest(method: str, params: Mapping[str, Any]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import tempfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from inspector.errors import ConfigError, FileError, StorageError
 
@@ -62,6 +63,26 @@ def read_text(path: Path) -> str:
         raise ConfigError(
             f"{path} is no text that can be read (byte {error.start}).", "Save it as UTF-8."
         ) from None
+
+
+def read_json(path: Path, empty: Any, remedy: str) -> Any:
+    """What a JSON file that people may edit holds; `empty` while it does not exist. Raises ConfigError."""
+    if not path.exists():
+        return empty
+    try:
+        return json.loads(read_text(path))
+    except (ValueError, RecursionError):
+        raise ConfigError(f"{path} is not JSON.", remedy) from None
+
+
+def write_json(path: Path, document: Any) -> None:
+    """Such a file, as people would write it; lone surrogates, which have no UTF-8, stay escapes. As `write_private`."""
+    text = json.dumps(document, indent=2, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(document, indent=2)
+    write_private(path, text + "\n")
 
 
 def read_bytes(path: Path) -> bytes:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
 from inspector.errors import ConfigError, UsageError
-from inspector.settings.files import read_text, write_private
+from inspector.settings.files import read_json, write_json
 
 MOST: Final = 200
 
@@ -63,18 +62,12 @@ class SavedFrames:
             self._write([one for one in self.all() if one.name != name])
 
     def _write(self, frames: list[SavedFrame]) -> None:
-        document = {"frames": [asdict(one) for one in frames]}
-        write_private(self.path, json.dumps(document, indent=2) + "\n")
+        write_json(self.path, {"frames": [asdict(one) for one in frames]})
 
     def _load(self) -> list[Any]:
-        if not self.path.exists():
-            return []
-        try:
-            document = json.loads(read_text(self.path))
-        except (ValueError, RecursionError):
-            document = None
+        remedy = f"Repair it, or delete {self.path.name}; only saved frames are lost."
+        document = read_json(self.path, {"frames": []}, remedy)
         found = document.get("frames") if isinstance(document, dict) else None
         if not isinstance(found, list):
-            remedy = f"Repair it, or delete {self.path.name}; only saved frames are lost."
             raise ConfigError(f"{self.path} has no list called “frames”.", remedy)
         return found

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from inspector.errors import ConfigError, UsageError
-from inspector.settings.files import read_text, write_private
+from inspector.settings.files import read_json, write_json
 
 _MOST: Final = 1_000_000
 
@@ -49,20 +48,15 @@ class RetentionFile:
 
     def load(self) -> Retention:
         """Raises ConfigError when the file cannot be understood."""
-        if not self.path.exists():
-            return Retention()
-        try:
-            document = json.loads(read_text(self.path))
-        except (ValueError, RecursionError):
-            document = None
+        remedy = f"Repair it, or delete {self.path.name}."
+        document = read_json(self.path, {}, remedy)
         if not isinstance(document, dict):
-            raise ConfigError(f"{self.path} is not a JSON object.", f"Repair it, or delete {self.path.name}.")
+            raise ConfigError(f"{self.path} is not a JSON object.", remedy)
         return Retention(self._value(document, "days"), self._value(document, "megabytes"))
 
     def save(self, wanted: Retention) -> None:
         """Raises StorageError."""
-        document = {"days": wanted.days, "megabytes": wanted.megabytes}
-        write_private(self.path, json.dumps(document, indent=2) + "\n")
+        write_json(self.path, {"days": wanted.days, "megabytes": wanted.megabytes})
 
     def _value(self, document: dict[str, Any], name: str) -> int | None:
         value = document.get(name)

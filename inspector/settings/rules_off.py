@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 from typing import Any
 
 from inspector.errors import ConfigError
-from inspector.settings.files import read_text, write_private
+from inspector.settings.files import read_json, write_json
 
 
 class RulesOff:
@@ -28,16 +27,11 @@ class RulesOff:
             document = self._load()
             off = set(document["off"]) - {rule} if on else {*document["off"], rule}
             document["off"] = sorted(off)
-            write_private(self.path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+            write_json(self.path, document)
 
     def _load(self) -> dict[str, Any]:
-        if not self.path.exists():
-            return {"off": []}
         remedy = f'Repair it, like {{"off": ["rule-id"]}}, or delete {self.path.name}.'
-        try:
-            document = json.loads(read_text(self.path))
-        except (ValueError, RecursionError):
-            raise ConfigError(f"{self.path} is not JSON.", remedy) from None
+        document = read_json(self.path, {"off": []}, remedy)
         off = document.get("off") if isinstance(document, dict) else None
         if not isinstance(off, list) or not all(isinstance(each, str) for each in off):
             raise ConfigError(f"{self.path} has no list of rule ids called “off”.", remedy)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from pathlib import Path
 from typing import Final
 
 from inspector.errors import ConfigError, UsageError
-from inspector.settings.files import read_text, write_private
+from inspector.settings.files import read_json, write_json
 
 MOST: Final = 100
 LONGEST_NAME: Final = 80
@@ -24,13 +23,8 @@ class ScriptList:
 
     def all(self) -> dict[str, str]:
         """By name, in the order they were saved. Raises ConfigError when the file cannot be understood."""
-        if not self.path.exists():
-            return {}
         remedy = f'Repair it, like {{"name": "code"}}, or delete {self.path.name}.'
-        try:
-            found = json.loads(read_text(self.path))
-        except (ValueError, RecursionError):
-            raise ConfigError(f"{self.path} is not JSON.", remedy) from None
+        found = read_json(self.path, {}, remedy)
         if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
             raise ConfigError(f"{self.path} is no object of scripts.", remedy)
         return found
@@ -49,11 +43,8 @@ class ScriptList:
             known = self.all()
             if name not in known and len(known) >= MOST:
                 raise UsageError(f"{MOST} scripts are saved already.", "Delete one first.")
-            self._write({**known, name: code})
+            write_json(self.path, {**known, name: code})
 
     def delete(self, name: str) -> None:
         with self._lock:
-            self._write({key: code for key, code in self.all().items() if key != name})
-
-    def _write(self, scripts: dict[str, str]) -> None:
-        write_private(self.path, json.dumps(scripts, indent=2, ensure_ascii=False) + "\n")
+            write_json(self.path, {key: code for key, code in self.all().items() if key != name})

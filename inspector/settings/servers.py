@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from dataclasses import fields, replace
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 from inspector.errors import ConfigError, UsageError
 from inspector.settings.entry import check_url, kind, read_entry, written_entry
-from inspector.settings.files import read_text, storage_error, write_private
+from inspector.settings.files import read_text, storage_error, write_json
 from inspector.settings.jsonc import loads
 from inspector.settings.oauth import read_oauth, written_oauth
 from inspector.settings.seal import Seal
@@ -69,7 +68,7 @@ class ServerList:
             servers = document["mcpServers"]
             key = _free_key(spec.name, servers)
             servers[key] = self._sealed(spec)
-            self._save(document)
+            write_json(self.path, document)
             return key
 
     def replace(self, key: str, spec: ServerSpec) -> str:
@@ -84,7 +83,7 @@ class ServerList:
                 new_key if name == key else name: self._sealed(spec) | unknown if name == key else value
                 for name, value in document["mcpServers"].items()
             }
-            self._save(document)
+            write_json(self.path, document)
             return new_key
 
     def rename(self, key: str, name: str) -> str:
@@ -109,7 +108,7 @@ class ServerList:
             document = self._load()
             spec = self._spec(key, self._entry(document, key))
             del document["mcpServers"][key]
-            self._save(document)
+            write_json(self.path, document)
             return spec
 
     def discard(self, key: str) -> None:
@@ -117,7 +116,7 @@ class ServerList:
         with self._lock:
             document = self._load()
             document["mcpServers"].pop(key, None)
-            self._save(document)
+            write_json(self.path, document)
 
     def _read(self) -> tuple[dict[str, ServerSpec], list[str]]:
         specs, problems = {}, []
@@ -153,9 +152,6 @@ class ServerList:
                 raise storage_error(self.path, error) from None
             text = read_text(self.path)
         return _document(text, str(self.path)) if text.strip() else _empty()
-
-    def _save(self, document: dict[str, Any]) -> None:
-        write_private(self.path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
     def _set_aside(self) -> None:
         """Renames the file to servers.json.broken, or .broken-2 and so on: an earlier one is not lost either."""

@@ -222,7 +222,9 @@ def test_values_are_shown_as_the_placeholders_they_came_from() -> None:
 
 def test_a_value_that_is_no_utf_8_is_hidden_in_each_spelling() -> None:
     hider = Hider({"caf\udce9-key": "${env:T}", "half\ud800": "${env:U}"})
-    assert hider.text("caf\udce9-key caf%E9-key caf\xe9-key half\ud800") == "${env:T} ${env:T} ${env:T} ${env:U}"
+    assert (
+        hider.text("caf\udce9-key caf%E9-key caf\xe9-key half\ud800") == "${env:T} ${env:T} ${env:T} ${env:U}"
+    )
 
 
 def test_what_has_no_value_is_reported_and_never_blank() -> None:

@@ -177,6 +177,12 @@ def test_a_broken_file_names_its_line_and_is_kept_when_a_server_is_added(servers
         assert servers.path.with_name(name).read_text() == broken
 
 
+def test_half_a_surrogate_pair_in_what_we_do_not_know_is_kept(servers: ServerList) -> None:
+    servers.path.write_text('{"mcpServers": {"a": {"command": "x", "theirs": "\\ud83d"}}}')
+    servers.add(STDIO)
+    assert json.loads(servers.path.read_text())["mcpServers"]["a"]["theirs"] == "\ud83d"
+
+
 def test_a_file_of_a_newer_version_is_left_alone(servers: ServerList) -> None:
     servers.path.write_text('{"version": 2, "servers": []}')
     with pytest.raises(ConfigError, match="newer mcp-loupe"):
