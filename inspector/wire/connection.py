@@ -337,9 +337,7 @@ class Connection:
         return await self._ask_person(method, params)
 
     async def _ask_person(self, method: str, params: Mapping[str, Any]) -> tuple[str, Any]:
-        if self.on_question is not None:
-            return await self.on_question(method, params)
-        return declined(method)
+        return declined(method) if self.on_question is None else await self.on_question(method, params)
 
     def declares(self, method: str, params: Mapping[str, Any]) -> bool:
         """Whether the server may ask this of us, by what we declared."""
