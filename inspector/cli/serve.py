@@ -24,6 +24,7 @@ from inspector.errors import LoupeError, UsageError
 from inspector.settings.files import append_private
 from inspector.settings.paths import Paths, living_consoles, remove_console, write_console
 from inspector.settings.spec import ServerSpec
+from inspector.settings.targets import same_server
 
 if TYPE_CHECKING:
     from inspector.console.console import Console
@@ -142,7 +143,7 @@ def add_all(console: Console, specs: list[ServerSpec]) -> list[str]:
     known = console.servers_file.all()
     keys = []
     for spec in specs:
-        same = next((key for key, one in known.items() if (one.argv, one.url) == (spec.argv, spec.url)), None)
+        same = same_server(spec, known)
         if same is None:
             keys.append(console.servers_file.add(spec))
         else:

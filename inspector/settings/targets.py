@@ -94,6 +94,21 @@ def demo_spec(name: str) -> ServerSpec:
     )
 
 
+def demo_of(spec: ServerSpec) -> str | None:
+    """The demo a definition runs, whichever Python does: a data folder may be used with several environments."""
+    _, *words = spec.argv or ("",)
+    return next((name for name in DEMOS if words == ["-m", "inspector.demo", name]), None)
+
+
+def same_server(spec: ServerSpec, known: Mapping[str, ServerSpec]) -> str | None:
+    """The key under which the server of `spec` is in the list already: the very command or URL, else the same demo."""
+    exact = next((key for key, one in known.items() if (one.argv, one.url) == (spec.argv, spec.url)), None)
+    demo = demo_of(spec)
+    if exact is not None or demo is None:
+        return exact
+    return next((key for key, one in known.items() if demo_of(one) == demo), None)
+
+
 def pasted(
     text: str,
     *,

@@ -99,7 +99,7 @@ STATUS: Final[dict[type, int]] = {
 }
 SENTENCES: Final = {
     400: ("The request could not be understood.", "Go back and send the form again."),
-    404: ("There is nothing at this address.", "Start from the list of servers."),
+    404: ("There is nothing at this address.", "Start from one of the screens, or search."),
     405: ("This address does not take that kind of request.", "Go back and use the button on the page."),
     413: ("That is more than this form takes.", "Send a smaller file or text."),
 }
@@ -189,7 +189,14 @@ def error_page(
     }
     if request.headers.get("HX-Request-Type") == "partial":
         return make_response(render_template("_error.html", **context), status)
-    return make_response(render_template("error.html", shell=_frame_of_errors(), **context), status)
+    again = request.full_path.rstrip("?") if request.method == "GET" and status >= 500 else ""
+    return make_response(
+        render_template(
+            "error.html", shell=_frame_of_errors(), name="Not found" if status == 404 else "Error", again=again,
+            section=request.path.split("/")[1], **context,
+        ),
+        status,
+    )  # fmt: skip
 
 
 def _frame_of_errors() -> Shell:

@@ -10,7 +10,7 @@ from flask import url_for
 from inspector.console.console import Server
 from inspector.errors import LoupeError
 from inspector.web.catalog_facts import NOUNS, pages_so_far
-from inspector.web.frame import console, event_link
+from inspector.web.frame import console, current_label, event_link
 from inspector.wire.listing import offers
 
 
@@ -27,7 +27,7 @@ class Empty:
 
 def empty(server: Server, what: str) -> Empty:
     """The sentence of a list that is not there, and the next action."""
-    name, plural = server.spec.name, NOUNS[what][1]
+    name, plural = current_label(server.key), NOUNS[what][1]
     if server.session is not None:
         sentence = f"The file {server.spec.source} records no list of the {plural} of {name}."
         return Empty(sentence, "See what it records", url_for("timeline.show", session=server.session))

@@ -159,7 +159,7 @@ def _family(family: Family, box: Box, width: float, total: int, most: int) -> st
 
 
 def _family_label(family: Family, box: Box, width: float, total: int) -> str:
-    said = f" {family.count or len(family.cells)} · {family.bytes / total * 100:.0f}{chr(0xA0)}%"
+    said = f" {family.count or len(family.cells):,} · {family.bytes / total * 100:.0f}{chr(0xA0)}%"
     texts = []
     for name, px in WIDTHS:
         room = (box.width - 8) / width * px / LETTER

@@ -17,6 +17,7 @@ from inspector.errors import FileError
 from inspector.trace.store import Snapshot, Store
 from inspector.web.compare_jobs import Comparisons, Uploaded
 from inspector.web.compare_work import Given
+from inspector.web.labels import labels
 from inspector.web.render import num
 
 LETTERS: Final = "abcd"
@@ -24,6 +25,7 @@ OFFERED: Final = 12
 """Earlier lists of one server that are offered: the newest that differ from the one before."""
 FILES_OFFERED: Final = 20
 """Servers out of opened files that are offered: those of the newest files."""
+SUGGESTED: Final = 5
 _RECORDED: Final = re.compile(r"(?s)(.+)@(\d{1,9})")
 _FILE: Final = re.compile(r"file:([0-9a-f]{12})\.(\d{1,4})")
 
@@ -71,7 +73,11 @@ class Sides:
         self._console = console
         self._store = store
         self._files = comparisons.files()
-        self.servers = {server.key: server for server in console.servers()}
+        known = console.servers()
+        called = labels(known)
+        self.servers = {
+            each.key: replace(each, spec=replace(each.spec, name=called[each.key])) for each in known
+        }
         for server in console.recorded_servers(FILES_OFFERED):
             named = replace(server.spec, name=f"{server.spec.name} in {server.spec.source}")
             self.servers[server.key] = replace(server, spec=named)
@@ -140,7 +146,7 @@ class Sides:
         for one, other in pairwise(listed):
             names = [self.servers[key].spec.name for key in (one, other)]
             found.append((f"{names[0]} against {names[1]}", one, other))
-        return found[:8]
+        return found[:SUGGESTED]
 
     # --- what the address names
 

@@ -84,7 +84,7 @@ def screens(key: str | None) -> list[Screen]:
         Screen("compare", "Compare", url_for("compare.index", a=key), "compare", 6),
         Screen("lab", "Lab", url_for("lab.index", catalog=key), "lab", 7),
         Screen("traces", "Traces", url_for("traces.index"), "traces", 8),
-        Screen("code", "Code", url_for("code.index", server=key), "prompt", 9),
+        Screen("code", "Code", url_for("code.index", server=key), "code", 9),
     ]
 
 

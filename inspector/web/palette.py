@@ -1,20 +1,25 @@
-"""The command palette: screens, servers, tools and commands by a few letters of their name. Request threads."""
+"""The command palette: screens, servers, tools, recordings and commands by a few letters of a name. Request threads."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from flask import render_template, request, url_for
 
+from inspector.catalog.snapshot import PROMPTS, RESOURCES, TOOLS
 from inspector.console.console import Server
 from inspector.web.calls_view import has_utf8
-from inspector.web.frame import console, screens, shell
+from inspector.web.frame import console, screens, shell, store
 from inspector.web.labels import labels
 
-MOST: Final = 40
+MOST: Final = 14
+"""Lines of one group in the dialog."""
+MOST_ON_PAGE: Final = 60
+RECENT: Final = 5
+"""Recordings offered before anything is typed."""
+SEARCHED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,22 +35,56 @@ class Option:
     fields: Sequence[tuple[str, str]] = ()
 
 
+Groups = list[tuple[str, list[Option]]]
+
+
 def show() -> str:
-    """Options for `q`. The dialog has screens and servers already: htmx gets tools and commands only."""
+    """Options for `q`. The dialog has screens and servers already: htmx gets the rest only."""
     text = request.args.get("q", "").strip().lower()
     servers = console().servers()
     if request.headers.get("HX-Request-Type") == "partial":
-        found = list(islice(_matching(text, _acts(servers)), MOST)) if text else []
-        return render_template("timeline/_palette.html", options=found)
-    everything = [*_places(servers), *_acts(servers)]
-    found = list(islice(_matching(text, everything), 4 * MOST))
-    return render_template("timeline/palette.html", shell=shell("", None), options=found, q=text)
+        recent = list(_recordings())[:RECENT] if not text else []
+        found = grouped("", recent) if not text else grouped(text, _others(servers))
+        return render_template("timeline/_palette.html", groups=found)
+    found = grouped(text, [*_places(servers), *_others(servers)], MOST_ON_PAGE)
+    return render_template("timeline/palette.html", shell=shell("", None), groups=found, q=text)
 
 
-def _matching(text: str, options: Iterable[Option]) -> Iterator[Option]:
-    """The options that have every word of `text` in their name or note."""
-    words = text.split()
-    return (each for each in options if all(word in f"{each.label} {each.note}".lower() for word in words))
+def grouped(text: str, options: Iterable[Option], most: int = MOST) -> Groups:
+    """What fits, the best first; the groups by the best of each."""
+    ranked = [
+        (rank, at, each) for at, each in enumerate(options) if (rank := rank_of(text, each)) is not None
+    ]
+    groups = dict[str, list[Option]]()
+    for _, _, each in sorted(ranked, key=lambda one: one[:2]):
+        kept = groups.setdefault(each.group, [])
+        if len(kept) < most:
+            kept.append(each)
+    return list(groups.items())
+
+
+def rank_of(text: str, option: Option) -> int | None:
+    """How well an option fits every word: 0 at the start of its name, more for less; None when one does not fit."""
+    label, note = option.label.lower(), option.note.lower()
+    ranks = [_rank(word, label, note) for word in text.split()]
+    return None if None in ranks else sum(rank for rank in ranks if rank is not None)
+
+
+def _rank(word: str, label: str, note: str) -> int | None:
+    at = label.find(word)
+    if at == 0:
+        return 0
+    if at > 0:
+        return 2 if label[at - 1].isalnum() else 1
+    if word in note:
+        return 4
+    return 8 if len(word) > 1 and _in_order(word, label) else None
+
+
+def _in_order(word: str, label: str) -> bool:
+    """Whether the letters of the word stand in the label in this order, with others between: skb in search_kb."""
+    letters = iter(label)
+    return all(letter in letters for letter in word)
 
 
 def _places(servers: list[Server]) -> Iterator[Option]:
@@ -58,13 +97,42 @@ def _places(servers: list[Server]) -> Iterator[Option]:
         )
 
 
-def _acts(servers: list[Server]) -> Iterator[Option]:
-    yield Option("Commands", "Error codes", url_for("timeline.codes"), "error", "what each one means")
+def _others(servers: list[Server]) -> Iterator[Option]:
+    yield from _pages()
     named = labels(servers)
     for server in servers:
         yield from _commands(server, named[server.key])
+        yield from _pages_of(server, named[server.key])
     for server in servers:
-        yield from _tools(server, named[server.key])
+        yield from _items(server, named[server.key])
+    yield from _recordings()
+
+
+def _pages() -> Iterator[Option]:
+    """What has no place of its own in the rail."""
+    yield Option("Pages", "Add a server", url_for("servers.index") + "#add", "plus", "command, URL or demo")
+    yield Option("Pages", "Error codes", url_for("timeline.codes"), "error", "what each one means")
+    yield Option("Pages", "Finding rules", url_for("findings.index"), "caution", "each can be switched off")
+    yield Option("Pages", "How long recordings are kept", url_for("traces.retention"), "settings", "setting")
+    yield Option("Pages", "Diff of two recordings", url_for("replay_runs.difference"), "diff", "Replay")
+    yield Option(
+        "Pages", "Stand-in", url_for("replay.stand_in"), "replay", "a recording in its server's place"
+    )
+    yield Option("Pages", "When it pays", url_for("lab.index", view="cost"), "lab", "Lab")
+    yield Option("Pages", "Evaluate", url_for("lab_evaluate.index"), "lab", "Lab: which tool a search finds")
+
+
+def _pages_of(server: Server, name: str) -> Iterator[Option]:
+    key = server.key
+    yield Option("Pages", f"Catalog of {name}", url_for("catalog.show", key=key, what="tools"), "catalog")
+    yield Option("Pages", f"Call {name}", url_for("calls.show", key=key), "call")
+    yield Option("Pages", f"Timeline of {name}", url_for("timeline.show", server=key), "timeline")
+    yield Option("Pages", f"Doctor of {name}", url_for("doctor.show", key=key), "search", "step by step")
+    yield Option("Pages", f"Raw frames to {name}", url_for("raw.show", key=key), "call", "byte for byte")
+    client = url_for("listen.show", key=key)
+    yield Option("Pages", f"Client for {name}", client, "settings", "log level, roots, saved answers")
+    edit = url_for("servers.edit", key=key)
+    yield Option("Pages", f"Edit {name}", edit, "pencil", "setting: command, env, era, time-outs")
 
 
 def _commands(server: Server, name: str) -> Iterator[Option]:
@@ -80,14 +148,27 @@ def _commands(server: Server, name: str) -> Iterator[Option]:
         yield Option("Commands", f"Disconnect {name}", stop, "stop", post=True)
 
 
-def _tools(server: Server, name: str) -> Iterator[Option]:
-    """The tools of the last list of this run; an older one is not read back for this."""
-    catalog = console().catalogs.known(server.key, "tools") if server.tools is not None else None
-    for measure in catalog.measured.measures if catalog is not None else ():
-        if measure.name is None:
-            continue
-        if has_utf8(measure.name):
-            href = url_for("calls.show", key=server.key, tool=measure.name)
-        else:  # no address can carry it; its definition stands in the catalog
-            href = url_for("catalog.show", key=server.key, what="tools")
-        yield Option("Tools", measure.name, href, "tool", name)
+def _items(server: Server, name: str) -> Iterator[Option]:
+    """What is in the last lists of this run; older ones are not read back for this."""
+    for what, group in ((TOOLS, "Tools"), (PROMPTS, "Prompts"), (RESOURCES, "Resources")):
+        catalog = console().catalogs.known(server.key, what) if server.tools is not None else None
+        for measure in catalog.measured.measures if catalog is not None else ():
+            if measure.name is None:
+                continue
+            if what != RESOURCES and has_utf8(measure.name):
+                href = url_for(
+                    "calls.show", key=server.key, what=what if what != TOOLS else None, tool=measure.name
+                )
+            else:  # no address can carry the name, or it is not what is asked for; its definition is in the catalog
+                href = url_for("catalog.show", key=server.key, what=what)
+            yield Option(group, measure.name, href, "tool", name)
+
+
+def _recordings() -> Iterator[Option]:
+    """The newest recordings but the one being made, which is the Timeline itself."""
+    current = console().recorder.session
+    for one in store().sessions()[:SEARCHED]:
+        if one.id != current:
+            label = one.title or one.opened or f"Session {one.id}"
+            note = f"{one.started_at[:16].replace('T', ' ')} · {one.events:,} events"
+            yield Option("Recordings", label, url_for("timeline.show", session=one.id), "traces", note)

@@ -14,6 +14,7 @@ from jinja2 import StrictUndefined
 from inspector.web import charts
 from inspector.web.causes import plain_sentence
 from inspector.web.highlight import ansi, called, code_lines, visible
+from inspector.web.keys import keys_of
 from inspector.web.labels import mid
 from inspector.web.marks import hides
 
@@ -59,6 +60,7 @@ def install(app: Flask) -> None:
         waterfall=charts.waterfall,
         axis=charts.axis,
         overview=charts.overview,
+        keys_of=keys_of,
     )
     app.after_request(_vary)
 

@@ -22,6 +22,7 @@ from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
 from inspector.trace.store import Connection, Session, Store
 from inspector.web.calls_view import Hint, hints_of, indented
+from inspector.web.labels import labels
 from inspector.web.replay_query import MOST_PICKS, Query
 from inspector.wire.connection import CONNECTED
 from inspector.wire.events import C2S
@@ -100,7 +101,7 @@ def aim_of(console: Console, query: Query, connections: Sequence[Connection]) ->
     server = servers[key]
     connection = server.connection
     if connection is None or connection.peer is None or server.state != CONNECTED:
-        return Aim(server, None, server.state, f"{server.spec.name} is not connected.")
+        return Aim(server, None, server.state, f"{labels(servers.values())[key]} is not connected.")
     peer = connection.peer
     tools = console.tools(key)
     own = query.era not in ("", peer.era)

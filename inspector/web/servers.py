@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from inspector.errors import ConfigError, UsageError
 from inspector.settings.found import discover
 from inspector.settings.spec import ServerSpec
-from inspector.settings.targets import DEMOS, demo_spec
+from inspector.settings.targets import DEMOS, demo_spec, same_server
 from inspector.trace.filters import Filter
 from inspector.web.frame import console, current_label, shell, store
 from inspector.web.guard import spawns
@@ -34,6 +34,7 @@ from inspector.web.servers_state import state
 from inspector.web.servers_tap import tap_line
 from inspector.web.servers_view import STDERR_SHOWN, Detail, Line, detail, line
 from inspector.web.signing import signing_of
+from inspector.web.traces_view import shipped
 
 blueprint = Blueprint("servers", __name__)
 blueprint.register_blueprint(imports)
@@ -107,6 +108,7 @@ def list_page(draft: Draft, errors: dict[str, str] | None = None, look: Preview 
         added=[known[key] for key in request.args.getlist("added") if key in known],
         found=discover(),
         demos=[(name, DEMO_WORDS[name]) for name in DEMOS if name in DEMO_WORDS],
+        shipped=shipped(),
         declares=DECLARES,
         draft=draft,
         errors=errors or {},
@@ -244,9 +246,13 @@ def demo() -> Response:
     """Add one of the servers we ship, unless it is there, and connect it; back to the Lab when it was asked for there."""
     spec = demo_spec(request.form.get("name", ""))
     known = console().servers_file.all()
-    key = next((key for key, one in known.items() if one.argv == spec.argv), None)
+    key = same_server(spec, known)
     if key is None:
         key = console().servers_file.add(spec)
+    elif known[key].argv != spec.argv:  # of another environment, which may be gone
+        key = console().servers_file.replace(
+            key, replace(known[key], argv=spec.argv, env=spec.env, source=spec.source)
+        )
     state().openings.begin(console(), key)
     if request.form.get("to") == "lab":
         state().openings.wait(key, AT_ONCE_S)

@@ -19,7 +19,7 @@ from inspector.web.frame import console, shell, store
 from inspector.web.guard import local_path
 from inspector.web.notes import notes_on
 from inspector.web.traces_export import exports
-from inspector.web.traces_view import LISTED, about, lines, shipped, shipped_file
+from inspector.web.traces_view import about, lines, read_order, shipped, shipped_file, title_of
 
 blueprint = Blueprint("traces", __name__)
 blueprint.register_blueprint(exports)
@@ -45,15 +45,15 @@ def index() -> str:
 def listing(failure: LoupeError | None = None) -> str:
     """The page. failure: why a file was not opened."""
     recordings = console().recordings
-    after = request.args.get("after", type=int)
-    shown, more = lines(after)
+    order = read_order(request.args)
+    shown, more = lines(order)
     try:
         kept, problem = recordings.retention(), recordings.retention_problem
     except LoupeError as wrong:
         kept, problem = Retention(), f"{wrong.message} {wrong.remedy}"
     return render_template(
-        "traces/index.html", shell=shell("traces", pin=False), lines=shown, more=more, shipped=shipped(),
-        running=recordings.running(), retention=kept, retention_problem=problem, failure=failure, LISTED=LISTED,
+        "traces/index.html", shell=shell("traces", pin=False), lines=shown, more=more, order=order, shipped=shipped(),
+        running=recordings.running(), retention=kept, retention_problem=problem, failure=failure, title_of=title_of,
         deleted=request.args.get("deleted", type=int), limits=Limits(),
     )  # fmt: skip
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -28,6 +30,15 @@ SHIPPED: Final = {
 }
 """The recordings that come with Loupe, and what is worth seeing in each."""
 _LABELS: Final = 4
+ORDERS: Final[dict[str, Callable[[Session], int | str]]] = {
+    "added": lambda one: one.id,
+    "recorded": lambda one: one.wall0_us,
+    "title": lambda one: title_of(one).casefold(),
+    "events": lambda one: one.events,
+    "errors": lambda one: one.errors,
+    "size": lambda one: one.bytes,
+}
+"""What the list can be ordered by: a recording is added when it begins, or when its file is opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,43 @@ class Line:
     opened: Opened | None
     mark: tuple[str, str]
     current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """How the list is ordered, and how many recordings stand before its first line. key: one of ORDERS."""
+
+    key: str = "added"
+    rising: bool = False
+    at: int = 0
+
+    def of(self, sessions: list[Session]) -> list[Session]:
+        """The sessions in this order; equal ones by their number, which is the order they were added in."""
+        return sorted(sessions, key=lambda one: (ORDERS[self.key](one), one.id), reverse=not self.rising)
+
+    def href(self, *, key: str = "", at: int = 0) -> str:
+        """The list's address: by `key` (the other way round when it is by that already), or a later page."""
+        if key in ("", self.key):
+            rising = self.rising != bool(key)
+        else:
+            rising = key == "title"
+        return url_for(
+            "traces.index", by=(key or self.key) if (key or self.key) != "added" else None,
+            rising=1 if rising else None, at=at or None,
+        )  # fmt: skip
+
+
+def title_of(session: Session) -> str:
+    return session.title or session.opened or f"Session {session.id}"
+
+
+def read_order(args: Mapping[str, str]) -> Order:
+    key, at = args.get("by", ""), args.get("at", "")
+    return Order(
+        key if key in ORDERS else "added",
+        args.get("rising") == "1",
+        int(at) if re.fullmatch(r"\d{1,9}", at) else 0,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +111,11 @@ def shipped_file(name: str) -> Path | None:
     return path if name in SHIPPED and path.is_file() else None
 
 
-def lines(after: int | None) -> tuple[list[Line], int | None]:
-    """A page of recordings, newest first, those with a lower number than `after`; and where the next one begins."""
+def lines(order: Order) -> tuple[list[Line], int]:
+    """A page of recordings in that order, and how many come after it."""
     reader, current = store(), console().recorder.session
-    sessions = [each for each in reader.sessions() if after is None or each.id < after]
     opened = {each.session: each for each in reader.opened()}
+    sessions = order.of(reader.sessions())[order.at :]
     found = []
     for session in sessions[:LISTED]:
         labels = labels_of(reader.connections(session.id))
@@ -78,7 +126,7 @@ def lines(after: int | None) -> tuple[list[Line], int | None]:
                 mark_of(session, file, current), session.id == current,
             )
         )  # fmt: skip
-    return found, found[-1].session.id if len(sessions) > LISTED else None
+    return found, len(sessions) - len(found)
 
 
 def labels_of(connections: list[Connection]) -> list[str]:

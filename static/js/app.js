@@ -281,6 +281,7 @@
     field.value = "";
     filterPalette();
     field.focus();
+    htmx.trigger(field, "recent");
   }
 
   function options() {
@@ -296,9 +297,15 @@
     option.scrollIntoView({ block: "nearest" });
   }
 
+  // As web/palette.py has it: each word as it stands, or its letters in this order.
+  function fits(wanted, text) {
+    const inOrder = (word) => [...word].reduce((at, letter) => (at < 0 ? at : text.indexOf(letter, at) + 1 || -1), 0) >= 0;
+    return wanted.split(/\s+/).every((word) => text.includes(word) || (word.length > 1 && inOrder(word)));
+  }
+
   function filterPalette() {
     const wanted = $("#palette-q").value.trim().toLowerCase();
-    for (const option of $$("#palette-list > .pal__o")) option.hidden = !option.textContent.toLowerCase().includes(wanted);
+    for (const option of $$("#palette-list > .pal__o")) option.hidden = !fits(wanted, option.textContent.trim().toLowerCase());
     for (const group of $$("#palette-list > .pal__g")) {
       let next = group.nextElementSibling;
       while (next?.matches(".pal__o") && next.hidden) next = next.nextElementSibling;
@@ -352,12 +359,14 @@
 
   on("submit", (event) => {
     const form = event.target;
-    if (!form.dataset.confirm || form.dataset.sure) return;
+    const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
+    if (!question || form.dataset.sure) return;
     event.preventDefault();
-    ask(form.dataset.confirm).then((yes) => {
+    ask(question).then((yes) => {
       if (!yes) return;
       form.dataset.sure = "yes";
       form.requestSubmit(event.submitter);
+      delete form.dataset.sure;
     });
   });
 
@@ -476,6 +485,13 @@
     toFirst(true);
   });
 
+  function toggleLetters() {
+    const box = $("#keys-on");
+    box.checked = !box.checked;
+    store.set("keys", box.checked ? "on" : "off");
+    toast(`Single-letter keys are ${box.checked ? "on" : "off"}.`);
+  }
+
   function toggleFollow(box) {
     if (box) (follows(box) ? pause : resume)(box);
   }
@@ -493,9 +509,11 @@
     if (event.target.matches("[data-filter]")) filterKey(event);
     if (event.key === "Escape" && event.target.matches("[data-filter]")) event.target.blur();
     else if (event.key === "Escape") click("#close");
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target.form && !event.repeat) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) {
+      const own = event.target.form ?? $("#main [type=submit][data-act=call]")?.form;
+      if (!own) return;
       event.preventDefault();
-      [...event.target.form.elements].find((each) => each.type === "submit" && !each.disabled)?.click();
+      [...own.elements].find((each) => each.type === "submit" && !each.disabled)?.click();
       return;
     }
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, select, textarea, [contenteditable]")) return;
@@ -516,11 +534,12 @@
   });
 
   // Clicks.
-  const DO = { theme: toggleTheme, pin: togglePin, follow: (button) => toggleFollow(followBox(button)), "next-error": nextError };
+  const DO = { letters: toggleLetters, theme: toggleTheme, pin: togglePin, follow: (button) => toggleFollow(followBox(button)), "next-error": nextError };
 
   on("click", (event) => {
     const target = event.target;
     const opener = target.closest("[data-open]");
+    if (target.closest("#palette [data-do], #palette [data-open]")) $("#palette").close();
     if (opener) {
       event.preventDefault();
       if (opener.dataset.open === "palette") openPalette();

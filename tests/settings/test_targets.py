@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inspector.errors import ConfigError, LoupeError, UsageError
 from inspector.settings.commands import command_spec, split_command
 from inspector.settings.spec import ServerSpec
-from inspector.settings.targets import FileTarget, target
+from inspector.settings.targets import FileTarget, demo_spec, same_server, target
 
 
 @pytest.fixture
@@ -147,3 +147,17 @@ def test_any_text_is_a_target_or_our_error(tmp_path_factory: pytest.TempPathFact
     here = tmp_path_factory.getbasetemp()
     with suppress(LoupeError):
         assert isinstance(target(text, home=here, cwd=here, environ={}), ServerSpec | FileTarget)
+
+
+def test_a_demo_is_the_same_server_whichever_python_runs_it() -> None:
+    ours = demo_spec("flat")
+    known = {
+        "other": ServerSpec("x", argv=("/gone/bin/python", "-m", "inspector.demo", "chaos")),
+        "demo-flat": ServerSpec("demo:flat", argv=("/gone/bin/python", "-m", "inspector.demo", "flat")),
+    }
+    assert same_server(ours, known) == "demo-flat"
+    assert same_server(ours, known | {"exact": ours}) == "exact"
+    assert same_server(demo_spec("logs"), known) is None
+    assert (
+        same_server(ServerSpec("y", argv=("python", "-m", "inspector.demo", "flat", "--slow")), known) is None
+    )

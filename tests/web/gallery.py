@@ -254,7 +254,13 @@ def sample_app() -> Flask:
             message="There is nothing at this address.",
             remedy="Start from the list of servers.",
             layer="request",
-            status=404,
+            name="Not found",
+            again="",
+            section="",
+            shell=shell("servers"),
+            facts=[],
+            tried=[],
+            stderr=[],
         )
 
     @app.after_request

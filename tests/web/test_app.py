@@ -50,6 +50,13 @@ def test_a_missing_thing_is_named_when_the_screen_knows_it(signed_in: Site) -> N
 def test_an_unknown_address_is_a_404_page(signed_in: Site) -> None:
     answer = signed_in.ask("GET", "/no/such/place")
     assert (answer.status, "There is nothing at this address." in answer.text) == (404, True)
+    assert '<h1 tabindex="-1">Not found</h1>' in answer.text and 'id="to-servers"' in answer.text
+
+
+def test_a_page_that_failed_by_our_own_fault_can_be_asked_for_again(signed_in: Site) -> None:
+    answer = signed_in.ask("GET", "/fails/bug?x=1")
+    assert 'href="/fails/bug?x=1" id="again"' in answer.text
+    assert 'id="again"' not in signed_in.ask("GET", "/no/such/place").text
 
 
 def test_our_own_fault_is_one_sentence_and_the_details_are_in_the_log(

@@ -790,3 +790,20 @@ def test_a_connecting_page_can_be_reloaded_without_script(screen: Screen) -> Non
     assert re.search(r'<noscript><p><a href="/servers/slow">Reload</a>', screen.get(f"/servers/{key}"))
     screen.console.disconnect(key)
     screen.settled(key)
+
+
+def test_the_first_page_of_an_unused_loupe_offers_a_server_a_demo_and_a_recording(screen: Screen) -> None:
+    page = screen.get("/servers")
+    assert 'id="demo-flat"' in page and "Check what it runs" in page
+    assert 'action="/traces/shipped/sqlite-crash.mcptrace.jsonl"' in page
+    screen.console.servers_file.add(demo_spec("flat"))
+    assert "/traces/shipped/" not in screen.get("/servers")
+
+
+def test_a_demo_of_another_environment_is_started_by_this_one_and_not_listed_twice(screen: Screen) -> None:
+    gone = replace(demo_spec("flat"), argv=("/gone/bin/python", "-m", "inspector.demo", "flat"), era="modern")
+    key = screen.console.servers_file.add(gone)
+    screen.post("/servers/demo", name="flat")
+    assert {key: (spec.argv, spec.era) for key, spec in screen.console.servers_file.all().items()} == {
+        key: (demo_spec("flat").argv, "modern")
+    }

@@ -20,6 +20,7 @@ from inspector.trace.recorder import Recorder
 from inspector.web.app import create_app
 from inspector.web.follow import Owners, render_events, render_gap
 from inspector.web.guard import Guard
+from inspector.web.palette import Option, rank_of
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal
 
 PORT = 6280
@@ -356,10 +357,39 @@ def test_the_palette_finds_tools_and_commands_by_their_words(page: Page) -> None
     html = page.get(f"/palette?q={name}", part=True)
     assert f"/call/{key}?tool={name}" in html
     commands = page.get("/palette?q=flat", part=True)
-    assert re.findall(r"<span>(\w+) demo:flat</span>", commands) == ["Reconnect", "Refresh", "Disconnect"]
+    assert re.findall(r"<button[^>]*>.*?<span>(\w+) demo:flat</span>", commands) == [
+        "Reconnect",
+        "Refresh",
+        "Disconnect",
+    ]
     assert f'action="/catalog/{key}/tools/refresh"' in commands
     assert page.get("/palette?q=", part=True).strip() == ""
     assert "Timeline" in page.get("/palette?q=timeline")
+
+
+def test_the_palette_takes_letters_in_order_and_puts_the_better_match_first(page: Page) -> None:
+    def rank(text: str, label: str, note: str = "") -> int | None:
+        return rank_of(text, Option("Tools", label, "", "tool", note))
+
+    assert rank("search", "search_knowledge_base") == 0
+    assert rank("base", "search_knowledge_base") == 1
+    assert rank("ase", "search_knowledge_base") == 2
+    assert rank("demo", "search_knowledge_base", "demo:flat") == 4
+    assert rank("skb", "search_knowledge_base") == 8
+    assert rank("skb demo", "search_knowledge_base", "demo:flat") == 12
+    assert rank("bks", "search_knowledge_base") is None
+    assert rank("", "anything") == 0
+    found = page.get("/palette?q=codes", part=True)
+    assert re.findall(r"<span>([^<]*)</span>", found)[0] == "Error codes"
+    everything = page.get("/palette")
+    for name in (
+        "Finding rules",
+        "How long recordings are kept",
+        "Diff of two recordings",
+        "Stand-in",
+        "Evaluate",
+    ):
+        assert f"<span>{name}</span>" in everything
 
 
 def test_a_real_server_leaves_rows_of_every_step(page: Page) -> None:

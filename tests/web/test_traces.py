@@ -385,3 +385,25 @@ def test_whatever_the_fields_of_a_file_hold_every_screen_renders(page: Page, tmp
             assert "<script>x" not in page.get(f"/timeline?session={session}&e={seq}&tab={tab}", part=True)
     for path in (f"/traces/{session}", f"/catalog/~{session}.1/tools", "/traces", "/compare"):
         page.get(path)
+
+
+def test_the_list_is_ordered_by_the_column_that_says_so_and_by_any_other_on_request(
+    page: Page, tmp_path: Path
+) -> None:
+    """A file is added when it is opened, however long ago it was recorded."""
+    made(page, tmp_path, opened.exchange(), name="old.mcptrace.jsonl")
+
+    def listed(query: str = "") -> list[int]:
+        return [int(id) for id in re.findall(r'id="trace-(\d+)"', page.get(f"/traces{query}"))]
+
+    known = sessions(page)
+    assert listed() == sorted(known, reverse=True)
+    assert listed("?rising=1") == sorted(known)
+    by_time = sorted(known, key=lambda id: (known[id].wall0_us, id), reverse=True)
+    assert listed("?by=recorded") == by_time
+    assert listed("?by=events&rising=1") == sorted(known, key=lambda id: (known[id].events, id))
+    assert listed("?by=<script>&at=x") == sorted(known, reverse=True)
+    assert listed("?at=1") == sorted(known, reverse=True)[1:]
+    html = page.get("/traces?by=recorded")
+    assert html.count("aria-sort=") == 1 and ">Recorded ↓</a>" in html
+    assert 'href="/traces?by=recorded&amp;rising=1"' in html and 'href="/traces"' in html

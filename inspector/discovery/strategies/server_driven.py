@@ -37,7 +37,7 @@ class ServerDriven(Full):
         if _of(state) is None:
             return "no server here discloses in a way we know: only the entry is counted"
         if state.setting.call is None:
-            return "a server's own replies are only known from itself: only the entry is counted (use --live)"
+            return "a server's own replies are only known from itself: only the entry is counted; a live run asks it"
         return ""
 
     def answer(self, state: State, move: Move) -> Answer:

@@ -1,0 +1,274 @@
+"""Every key of the list behind `?`, pressed on its screen; and the command palette, by keyboard alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from inspector.web.keys import COLUMN, FRAME, OF
+
+from .conftest import WAIT_MS, Running, start_console
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+
+Driver = Callable[[Page], None]
+LAB = "lab?catalog=demo-flat&task=a+billing+question&strategy=search_stable"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    home = tmp_path_factory.mktemp("keys")
+    console = start_console(home / "data", home, "demo:flat", "demo:progressive")
+    try:
+        yield console
+    finally:
+        console.stop()
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser, running: Running) -> Iterator[Page]:
+    """Two servers listed, one recording opened, and one call that failed: sent by Ctrl+Enter on a fresh page."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900}, base_url=f"{running.base}/")
+    context.set_default_timeout(WAIT_MS)
+    opened = context.new_page()
+    opened.goto(running.url)
+    expect(opened.locator("#servers .srv__n")).to_have_text(["50", "3"])
+    opened.goto("traces")
+    opened.locator("form", has_text="git-refusals").get_by_role("button").click()
+    opened.wait_for_url("**session=**")
+    opened.goto("call/demo-flat?tool=no_such_tool&mode=json")
+    opened.keyboard.press("Control+Enter")
+    opened.wait_for_url("**call=call-**")
+    expect(opened.locator("#result")).to_contain_text("32602")
+    yield opened
+    context.close()
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def blur(page: Page) -> None:
+    page.evaluate("document.activeElement?.blur()")
+
+
+def filters(page: Page) -> None:
+    press(page, "/")
+    expect(page.locator("#main [data-filter]")).to_be_focused()
+    press(page, "Escape")
+
+
+def moves(page: Page) -> None:
+    blur(page)
+    rows = page.locator("#main .tbl tbody tr:is([hx-get], [data-href])")
+    press(page, "j")
+    at = int(rows.evaluate_all("rows => rows.indexOf(document.activeElement)"))
+    last = rows.count() - 1
+    assert 0 <= at < last
+    for key, step in (("k", -1), ("ArrowDown", 1), ("j", 1), ("ArrowUp", -1)):
+        at = max(0, min(last, at + step))
+        press(page, key)
+        expect(rows.nth(at)).to_be_focused()
+
+
+def opens(page: Page) -> None:
+    row = page.locator("#main .tbl tbody tr:focus")
+    expect(row).to_have_count(1)
+    press(page, "Enter")
+    expect(page.locator("#main .tbl tr[aria-selected=true]:focus")).to_have_count(1)
+    expect(page.locator("#explain :is(h2, h3, .exp, .code__h)").first).to_be_visible()
+
+
+def goes(page: Page) -> None:
+    href = page.locator("#main .tbl tbody tr:focus").get_attribute("data-href")
+    press(page, "Enter")
+    page.wait_for_url(f"**{href}")
+
+
+def calls(page: Page) -> None:
+    expect(page.locator("#explain [data-act=call]")).to_be_visible()
+    press(page, "c")
+    page.wait_for_url("**/call/demo-flat?**")
+
+
+def findings(page: Page) -> None:
+    page.goto("catalog/demo-flat/tools?pane=findings")
+    expect(page.locator("[data-finding]").first).to_be_visible()
+    press(page, "f")
+    expect(page.locator("[data-finding]").first).to_be_focused()
+
+
+def refreshes(page: Page) -> None:
+    with page.expect_response("**/refresh") as answer:
+        press(page, "r")
+    assert answer.value.status == 200
+
+
+def lists(page: Page) -> None:
+    tools = page.locator("#tools a")
+    tools.first.focus()
+    for key, at in (("ArrowDown", 1), ("End", 49), ("ArrowUp", 48), ("Home", 0)):
+        press(page, key)
+        expect(tools.nth(at)).to_be_focused()
+
+
+def runs(page: Page) -> None:
+    blur(page)
+    press(page, "c")
+    page.wait_for_url("**call=call-**")
+
+
+def errors(page: Page) -> None:
+    blur(page)
+    press(page, "e")
+    expect(page.locator("tr.frame--err[aria-selected=true]")).to_be_focused()
+
+
+def pairs(page: Page) -> None:
+    other = page.locator("tr.frame--err[aria-selected=true]").get_attribute("data-pair")
+    press(page, "p")
+    expect(page.locator(f"#e{other}")).to_be_focused()
+
+
+def follows(page: Page) -> None:
+    button = page.locator("[data-do=follow]").first
+    for _ in range(2):
+        before = button.get_attribute("aria-pressed")
+        press(page, "l")
+        expect(button).to_have_attribute("aria-pressed", "false" if before == "true" else "true")
+
+
+def ticks(page: Page) -> None:
+    page.locator("#main .rp__t tbody tr").first.focus()
+    press(page, "Space")
+    expect(page.locator("#main .rp__t tbody input").first).to_be_checked()
+
+
+def swaps(page: Page) -> None:
+    if "replay" in page.url:
+        page.goto("replay/diff?a=1&b=2")
+    sides = page.locator("#main .cmp select")
+    expect(page.locator("#swap")).to_be_visible()
+    first = sides.nth(0).input_value()
+    blur(page)
+    press(page, "x")
+    expect(sides.nth(0)).not_to_have_value(first)
+    expect(sides.nth(1)).to_have_value(first)
+
+
+def chooses(page: Page) -> None:
+    expect(page.locator('[data-choose="1"]')).to_be_visible()
+    blur(page)
+    press(page, "1")
+    page.wait_for_url("**do=**")
+    expect(page.locator("#back")).to_be_visible()
+
+
+def steps(page: Page) -> None:
+    blur(page)
+    press(page, "ArrowLeft")
+    page.wait_for_url("**at=0**")
+    expect(page.locator("#next")).to_be_visible()
+    press(page, "ArrowRight")
+    expect(page.locator("#next")).to_have_count(0)
+
+
+def runs_script(page: Page) -> None:
+    page.locator("#code").fill("print(6 * 7)")
+    blur(page)
+    press(page, "c")
+    page.wait_for_url("**run=code-**")
+    expect(page.locator("#beside")).to_contain_text("42")
+
+
+ROWS: dict[str, Driver] = {"/": filters, "j k ↑ ↓": moves, "Enter": opens}
+DRIVEN: dict[str, tuple[str, dict[str, Driver]]] = {
+    "catalog": ("catalog/demo-flat/tools", {**ROWS, "C": calls, "F": findings, "R": refreshes}),
+    "call": ("call/demo-flat", {"/": filters, "↑ ↓ Home End": lists, "C": runs}),
+    "timeline": ("timeline?server=demo-flat", {**ROWS, "E": errors, "P": pairs, "L": follows}),
+    "replay": ("replay?to=demo-flat", {**ROWS, "Space": ticks, "X": swaps}),
+    "compare": ("compare?a=demo-flat&b=demo-progressive", {**ROWS, "X": swaps}),
+    "lab": (LAB, {"1–9": chooses, "← →": steps}),
+    "traces": ("traces", {"j k ↑ ↓": moves, "Enter": goes}),
+    "code": ("code?server=demo-flat", {"C": runs_script}),
+}
+
+
+@pytest.mark.parametrize("screen", sorted(OF))
+def test_every_key_in_the_list_of_a_screen_does_what_it_says(page: Page, screen: str) -> None:
+    address, drivers = DRIVEN[screen]
+    page.goto(address)
+    expect(page.locator("#main h1")).to_be_visible()
+    press(page, "?")
+    listed = page.locator("#keys dl").first.locator("dt").all_inner_texts()
+    press(page, "Escape")
+    assert listed == list(drivers) == [key for key, _ in OF[screen]]
+    for drive in drivers.values():
+        drive(page)
+
+
+def test_the_keys_of_the_frame_do_what_they_say(page: Page) -> None:
+    assert [key for key, _ in (*FRAME, *COLUMN)] == [
+        "Ctrl K",
+        "g then 1–9",
+        "Ctrl Enter",
+        "Esc",
+        "?",
+        "T",
+        "L",
+    ]
+    page.goto("catalog/demo-flat/tools")
+    press(page, "Control+k")
+    expect(page.locator("#palette-q")).to_be_focused()
+    press(page, "Escape")
+    expect(page.locator("#palette")).not_to_be_visible()
+    press(page, "?")
+    expect(page.locator("#keys")).to_be_visible()
+    press(page, "Escape")
+    expect(page.locator("#pin")).to_be_visible()
+    press(page, "t")
+    expect(page.locator("#pin")).not_to_be_visible()
+    press(page, "t")
+    expect(page.locator("#pin")).to_be_visible()
+    follows(page)
+    press(page, "g", "8")  # Ctrl+Enter: the fixture
+    page.wait_for_url("**/traces")
+
+
+def test_the_palette_finds_screens_tools_recordings_settings_and_says_when_it_finds_nothing(
+    page: Page,
+) -> None:
+    page.goto("catalog/demo-flat/tools")
+    row = page.locator("#main .tbl tbody tr").nth(1)
+    row.focus()
+    chosen = page.locator("#palette .pal__o[aria-selected=true]")
+    press(page, "Control+k")
+    expect(page.locator("#palette-found")).to_contain_text("Two refusals")  # the recordings of late
+    page.keyboard.type("skb")
+    expect(chosen).to_contain_text("search_knowledge_base")
+    page.locator("#palette-q").fill("refusals")
+    expect(chosen).to_contain_text("Two refusals")
+    page.locator("#palette-q").fill("zzzz")
+    expect(page.locator("#palette-none")).to_be_visible()
+    press(page, "Escape")
+    expect(row).to_be_focused()
+    press(page, "Control+k")
+    dark = page.evaluate("document.documentElement.dataset.theme")
+    page.keyboard.type("theme")
+    expect(chosen).to_have_text("Light or dark theme")
+    press(page, "Enter")
+    expect(page.locator("#palette")).not_to_be_visible()
+    assert page.evaluate("document.documentElement.dataset.theme") != dark
+    press(page, "Control+k")
+    page.keyboard.type("kept")
+    expect(chosen).to_contain_text("How long recordings are kept")
+    press(page, "Enter")
+    page.wait_for_url("**/traces/retention")
+    press(page, "Control+k")
+    page.keyboard.type("cmp")
+    expect(chosen).to_contain_text("Compare")
+    press(page, "ArrowDown", "ArrowUp", "Enter")
+    page.wait_for_url("**/compare")
