@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyio.from_thread import start_blocking_portal
 
@@ -25,8 +25,6 @@ from inspector.console.rawframes import RawFrames
 from inspector.console.recorded import recorded_server, recorded_servers
 from inspector.console.recordings import Recordings
 from inspector.console.redacting import passed_to, to_remember
-from inspector.console.replays import Replays
-from inspector.console.scripts import Scripts
 from inspector.console.signing import SignIns
 from inspector.console.skills import Skills
 from inspector.console.streaming import Otlp, exporter
@@ -53,6 +51,10 @@ from inspector.wire.connection import CONNECTED, CONNECTING, Connection
 from inspector.wire.events import Journal
 from inspector.wire.extras import Extras
 from inspector.wire.listing import offers
+
+if TYPE_CHECKING:
+    from inspector.console.replays import Replays
+    from inspector.console.scripts import Scripts
 
 BACKLOG_BYTES = 64 * 1024 * 1024
 """Recorder backlog at which the readers pause, so that a flood fills the pipe and not our memory."""
@@ -101,6 +103,8 @@ class Console:
         self._opening: dict[str, threading.Lock] = {}
         self._passed: set[str] = set()
         self._lock = threading.Lock()
+        self._scripts: Scripts | None = None
+        self._replays: Replays | None = None
         self._stack = ExitStack()
 
     def __enter__(self) -> Console:
@@ -141,17 +145,8 @@ class Console:
             self.saved_frames = SavedFrames(self.paths.config / "frames.json")
             self.calls = Calls(self.checker, self.asking)
             self.saved_scripts = ScriptList(self.paths.config / "scripts.json")
-            self.scripts = Scripts(self.catalogs, self.connection, self.worker)
             stack.callback(self.close_all)
-            self.replays = Replays(
-                self.opened,
-                self.tools,
-                self.store,
-                self.recorder.session,
-                lambda: self.recorder.flush(FLUSH_S),
-            )
-            stack.callback(self.replays.close)
-            stack.callback(self.scripts.close)
+            stack.callback(self._close_late)
             self._stack = stack.pop_all()
         return self
 
@@ -163,6 +158,34 @@ class Console:
         for close in (self.recordings.stop, readers.close, self.exports.close, exporters.close):
             stack.callback(close)
         self.recordings.start()
+
+    # Rooms that many a console never enters are imported, with what they are made of, when somebody does.
+
+    @property
+    def scripts(self) -> Scripts:
+        from inspector.console.scripts import Scripts
+
+        with self._lock:
+            if self._scripts is None:
+                self._scripts = Scripts(self.catalogs, self.connection, self.worker)
+            return self._scripts
+
+    @property
+    def replays(self) -> Replays:
+        from inspector.console.replays import Replays
+
+        def committed() -> None:
+            self.recorder.flush(FLUSH_S)
+
+        with self._lock:
+            if self._replays is None:
+                self._replays = Replays(self.opened, self.tools, self.store, self.recorder.session, committed)
+            return self._replays
+
+    def _close_late(self) -> None:
+        for room in (self._scripts, self._replays):
+            if room is not None:
+                room.close()
 
     def _last_seq(self, session: int) -> int:
         with self.store() as store:

@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -35,21 +35,15 @@ from inspector.web.calls_part import blueprint as parts
 from inspector.web.catalog import blueprint as catalog
 from inspector.web.catalog_exact import blueprint as catalog_exact
 from inspector.web.client import blueprint as client
-from inspector.web.code import blueprint as code
-from inspector.web.compare import blueprint as compare
 from inspector.web.doctor import blueprint as doctor
 from inspector.web.findings import blueprint as findings
 from inspector.web.frame import blueprint as frame
 from inspector.web.frame import close_store
 from inspector.web.guard import Guard
-from inspector.web.lab import blueprint as lab
-from inspector.web.lab_evaluate import blueprint as lab_evaluate
-from inspector.web.lab_files import blueprint as lab_files
+from inspector.web.late import LATE, GrowingFlask
 from inspector.web.listening import blueprint as listen_
 from inspector.web.rawframe import blueprint as raw
 from inspector.web.render import Screen, Shell, install, resource_dir
-from inspector.web.replay import blueprint as replay
-from inspector.web.replay_runs import blueprint as replay_runs
 from inspector.web.servers import blueprint as servers
 from inspector.web.signing import blueprint as signing
 from inspector.web.skills import blueprint as skills
@@ -75,17 +69,10 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     listen_,
     raw,
     timeline,
-    replay,
-    replay_runs,
-    compare,
-    code,
     taps,
     traces,
-    lab,
-    lab_files,
-    lab_evaluate,
 )
-"""One blueprint a screen, in the order of the navigation."""
+"""One blueprint a screen, in the order of the navigation; those of `late.LATE` come when they are asked for."""
 
 STATUS: Final[dict[type, int]] = {
     UsageError: 422,
@@ -111,16 +98,22 @@ MOST_WAITING: Final = 64
 
 
 def create_app(
-    console: Any, guard: Guard, *, log_file: Path | None = None, screens: Iterable[Blueprint] = SCREENS
-) -> Flask:
+    console: Any,
+    guard: Guard,
+    *,
+    log_file: Path | None = None,
+    screens: Iterable[Blueprint] = SCREENS,
+    late: Mapping[str, tuple[str, ...]] = LATE,
+) -> GrowingFlask:
     """The whole browser console over `console` (its feed, connections and store), behind `guard`.
 
     Views find the console at `current_app.extensions["console"]`; a screen that knows the rail puts its own
     maker of the frame at `extensions["shell"]`. log_file: where unexpected errors are written, for the
-    sentence on the error page; None when they go to the terminal.
+    sentence on the error page; None when they go to the terminal. late: screens by the word their addresses begin with.
     """
-    app = Flask(
+    app = GrowingFlask(
         __name__,
+        late=late,
         template_folder=str(resource_dir("templates")),
         static_folder=str(resource_dir("static")),
         static_url_path="/static",

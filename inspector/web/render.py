@@ -13,6 +13,7 @@ from jinja2 import StrictUndefined
 
 from inspector.web import charts
 from inspector.web.causes import plain_sentence
+from inspector.web.compiled import compiled
 from inspector.web.highlight import ansi, called, code_lines, visible
 from inspector.web.keys import keys_of
 from inspector.web.labels import mid
@@ -34,6 +35,7 @@ def install(app: Flask) -> None:
     env = app.jinja_env
     env.undefined = StrictUndefined
     env.trim_blocks = env.lstrip_blocks = True
+    env.bytecode_cache = compiled()
     env.filters.update(
         num=num,
         size=size,

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 
-from flask import Flask
 from payloads import ADDRESS, PAYLOADS, evil
 from werkzeug.datastructures import FileStorage
 from werkzeug.exceptions import HTTPException
@@ -31,6 +30,7 @@ from inspector.settings.paths import Paths
 from inspector.settings.spec import STREAMABLE_HTTP, ServerSpec, Timeouts
 from inspector.web.app import WebServer, create_app, listen
 from inspector.web.guard import Guard
+from inspector.web.late import GrowingFlask
 
 TESTS = Path(__file__).resolve().parents[1]
 HOSTILE = TESTS / "servers" / "hostile_page.py"
@@ -48,7 +48,7 @@ class Hostile:
     """The console under test: its address, its application, and a way to post as its own pages do."""
 
     console: Console
-    app: Flask
+    app: GrowingFlask
     guard: Guard
     base: str
     cookie: str = ""
@@ -286,6 +286,7 @@ class Walk:
     texts: dict[str, str] = field(default_factory=dict)
 
     def run(self, *starts: str) -> None:
+        self.site.app.load()
         rules = self.site.app.url_map.bind("")
         waiting = [(f"{self.site.base}{path}", False) for path in starts]
         while waiting:

@@ -165,7 +165,7 @@ def running(**live: Any) -> Iterator[Site]:
     clock = Clock()
     guard = Guard(listening.getsockname()[1], clock=clock)
     feed = WatchedFeed()
-    app = create_app(SimpleNamespace(feed=feed), guard, screens=())
+    app = create_app(SimpleNamespace(feed=feed), guard, screens=(), late={})
     site = Site(app, guard, clock, listening.getsockname()[1], feed)
     app.register_blueprint(demo(site.ran))
     site.live = Live(feed, rows, gap, rows_path="/timeline/rows", **live)

@@ -28,6 +28,7 @@ class Map:
     def __init__(self, console: Console) -> None:
         self.guard = Guard(6280)
         self.app = create_app(console, self.guard)
+        self.app.load()
         self.stranger = self.app.test_client()
         self.known = self.app.test_client()
         self.known.get("/login", query_string={"token": self.guard.mint()}, base_url=ORIGIN)
