@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from inspector.catalog import jsontext
 from inspector.errors import FileError
-from inspector.replay.compare import Comparison, Ignore, compare, plain, question
+from inspector.replay.compare import Comparison, Ignore, compare, plain, question_or_depth
 from inspector.replay.diff import comparison_json, outcome
 from inspector.replay.exchanges import Exchange
 from inspector.replay.sessions import RPC, exchange_of, is_answer, is_question, recorded, rows
@@ -151,11 +151,7 @@ def _question(row: Row, ignore: Ignore) -> tuple[str, str, bytes]:
     frame = recorded(row)
     value = frame.value if isinstance(frame.value, dict) else {}
     one = Exchange(row.c, str(row.method), value.get("params"), frame)
-    try:
-        text = question(one.method, one.params, ignore)
-    except RecursionError:
-        text = f"{one.method}, nested too deeply to compare"
-    return one.method, one.name, _digest(text)
+    return one.method, one.name, _digest(question_or_depth(one.method, one.params, ignore))
 
 
 def _answered(session: int, seq: int, asked: tuple[str, str, bytes], row: Row) -> _Slim:

@@ -100,6 +100,14 @@ def question(method: str, params: Any, ignore: Ignore) -> str:
     return f"{method} {json.dumps(plain(kept), sort_keys=True, ensure_ascii=True)}"
 
 
+def question_or_depth(method: str, params: Any, ignore: Ignore) -> str:
+    """`question`; of params nested too deeply for it, a text that all such params of the method share."""
+    try:
+        return question(method, params, ignore)
+    except RecursionError:
+        return f"{method}, nested too deeply to compare"
+
+
 def plain(value: Any) -> Any:
     """The same value where `1.0` is 1, and an integer too long for Python stands as a text of its digits."""
     if isinstance(value, LongInteger):

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final
 
-from inspector.replay.compare import Comparison, Ignore, compare, question
+from inspector.replay.compare import Comparison, Ignore, compare, question_or_depth
 from inspector.replay.exchanges import Exchange, Recording
 
 SAME, CHANGED, MISSING, ADDED = "same", "changed", "missing", "added"
@@ -158,7 +158,4 @@ def _by_question(exchanges: Iterable[Exchange], ignore: Ignore) -> dict[str, deq
 
 
 def _question(one: Exchange, ignore: Ignore) -> str:
-    try:
-        return question(one.method, one.params, ignore)
-    except RecursionError:
-        return f"{one.method}, nested too deeply to compare"
+    return question_or_depth(one.method, one.params, ignore)

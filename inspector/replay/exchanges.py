@@ -16,7 +16,6 @@ from inspector.trace.file_reader import read_trace
 from inspector.wire.events import C2S, S2C
 
 LISTEN = "subscriptions/listen"
-PROGRESS = "notifications/progress"
 REDACTED = "[redacted:"
 
 
@@ -168,8 +167,7 @@ class Gathering:
             return next((one for one in waiting if one.progress_token == token), None)
         meta = params.get("_meta")
         if isinstance(meta, dict) and eras.META_SUBSCRIPTION_ID in meta:
-            id_ = meta[eras.META_SUBSCRIPTION_ID]
-            return next((one for one in waiting if one.request.value.get("id") == id_), None)
+            return next((one for one in waiting if _has_id(one, meta[eras.META_SUBSCRIPTION_ID])), None)
         if frame.http is not None:
             return next((one for one in waiting if one.request.http == frame.http), None)
         return next((one for one in reversed(waiting) if one.method != LISTEN), None)
@@ -182,6 +180,12 @@ class Gathering:
             fields["seq"], fields.get("dt", 0), str(fields.get("kind")), raw, fields.get("bytes", len(raw)),
             self._status.get(http) if isinstance(http, int) else None, http, fields.get("cut") is True, value,
         )  # fmt: skip
+
+
+def _has_id(exchange: Exchange, id_: Any) -> bool:
+    """Whether the request bears this id; of one whose beginning alone is held nobody knows."""
+    value = exchange.request.value
+    return isinstance(value, dict) and value.get("id") == id_
 
 
 def _raw(fields: dict[str, Any]) -> bytes:

@@ -244,7 +244,7 @@ def document_of(recording: Recording, connection: Connection, played: Iterable[P
     peer = connection.peer
     summary = dict.fromkeys((SAME, CHANGED, FAILED, REFUSED), 0)
     for one in exchanges:
-        summary[one["verdict"]] += 1
+        summary[one["verdict"]] = summary.get(one["verdict"], 0) + 1
     return {
         "schema": "mcp-loupe/trace-replay/1",
         "trace": {

@@ -138,7 +138,8 @@ class StandIn:
         return Play([*steps, Step(raw, answer.dt_us - began)], answer.status or self._status(answer.value))
 
     def _status(self, value: Any) -> int:
-        code = value["error"].get("code") if isinstance(value, dict) and "error" in value else None
+        error = value.get("error") if isinstance(value, dict) else None
+        code = error.get("code") if isinstance(error, dict) else None
         return MODERN_STATUS.get(code, 200) if eras.MODERN in self.eras and isinstance(code, int) else 200
 
     def _other_era(self, frame: Frame) -> Play | None:

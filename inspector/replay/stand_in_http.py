@@ -90,14 +90,15 @@ class _Handler(BaseHTTPRequestHandler):
     def _refusal(self) -> int | None:
         """The status for a request that is none to us: another path, another origin (DNS rebinding), no length."""
         origin = self.headers.get("Origin")
-        if origin is not None and urlsplit(origin).hostname not in LOCAL:
+        if origin is not None and not _local(origin):
             return HTTPStatus.FORBIDDEN
         if urlsplit(self.path).path != PATH:
             return HTTPStatus.NOT_FOUND
         length = self.headers.get("Content-Length", "")
         if not length.isdecimal():
             return HTTPStatus.LENGTH_REQUIRED
-        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if int(length) > LINE_CAP else None
+        too_large = len(length) > len(str(LINE_CAP)) or int(length) > LINE_CAP
+        return HTTPStatus.REQUEST_ENTITY_TOO_LARGE if too_large else None
 
     def _respond(
         self, status: int, body: bytes = b"", kind: str = "", headers: tuple[tuple[str, str], ...] = ()
@@ -126,6 +127,13 @@ class _Handler(BaseHTTPRequestHandler):
     def _wait(self, after_us: int, came: float) -> None:
         if self.server.timing:
             time.sleep(max(came + after_us / 1e6 - time.monotonic(), 0))
+
+
+def _local(origin: str) -> bool:
+    try:
+        return urlsplit(origin).hostname in LOCAL
+    except ValueError:
+        return False
 
 
 def serve_http(stand_in: StandIn, port: int, *, timing: bool = False) -> int:

@@ -12,7 +12,7 @@ from written_traces import ask, call, write_trace
 
 from inspector.errors import FileError, UsageError
 from inspector.replay.compare import PLAYED, Ignore
-from inspector.replay.exchanges import read_recording
+from inspector.replay.exchanges import Gathering, Recording, read_recording
 from inspector.replay.stand_in import Play, StandIn
 
 ODD = (
@@ -205,3 +205,21 @@ def test_params_nested_past_all_reason_are_refused_and_end_nothing(tmp_path: Pat
         tmp_path, (">", deep), ("<", ODD.replace(b":7 ,", b":1 ,", 1)), (">", call(2, "t")), ("<", ODD)
     )
     assert error(server.play(deep))["message"] == "The params are nested too deeply to be compared"
+
+
+def test_frames_of_a_file_that_are_not_what_it_calls_them_are_played_as_they_are() -> None:
+    """A request that is held in part, a notification for it, and an error that is a number."""
+    key = "io.modelcontextprotocol/subscriptionId"
+    news = ask(None, "notifications/tools/list_changed", {"_meta": {key: 1}}).decode()
+    gathering = Gathering()
+    for fields in (
+        {"kind": "request", "dir": "c2s", "method": "subscriptions/listen", "raw": '{"id":1', "cut": True},
+        {"kind": "notification", "dir": "s2c", "raw": news},
+        {"kind": "request", "dir": "c2s", "raw": call(7, "t").decode()},
+        {"kind": "error", "dir": "s2c", "pair": 3, "raw": '{"jsonrpc":"2.0","id":7,"error":5}'},
+    ):  # fmt: skip
+        gathering.take({"t": "rpc", "c": 1, "seq": len(gathering.exchanges) * 2 + 1, **fields})
+    listen, asked = gathering.exchanges
+    assert listen.between == []
+    server = StandIn(Recording(Path("x"), {}, [asked], {}), ignore=Ignore.of(PLAYED))
+    assert steps(server.play(call(9, "t"))) == [b'{"jsonrpc":"2.0","id":9,"error":5}']

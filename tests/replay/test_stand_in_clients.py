@@ -167,6 +167,7 @@ def test_http_says_errors_and_streams_as_streamable_http_does(tmp_path: Path) ->
         assert client.post(url, content=b'{"jsonrpc":"2.0","method":"notifications/x"}').status_code == 202
         assert client.get(url).status_code == 405
         assert client.post(url, content=b"x", headers={"Origin": "https://example.com"}).status_code == 403
+        assert client.post(url, content=b"x", headers={"Origin": "http://[::1"}).status_code == 403
         assert client.post(url.replace("/mcp", "/other"), content=b"x").status_code == 404
         assert client.post(url, content=b"hello").json()["error"]["code"] == -32700
 
