@@ -21,8 +21,6 @@ VERSIONS: Final = HANDSHAKE_VERSIONS + MODERN_VERSIONS
 
 LATEST_HANDSHAKE: Final = "2025-11-25"
 LATEST_MODERN: Final = "2026-07-28"
-ASSUMED_WITHOUT_HEADER: Final = "2025-03-26"
-"""What a handshake server takes an HTTP request without MCP-Protocol-Version to be."""
 
 META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 META_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"

@@ -277,11 +277,6 @@ def list_scope(pages: Sequence[Hints]) -> Verdict:
     return Verdict(scopes.pop() if scopes else PRIVATE, 21, "each page has its own time, all have one scope")
 
 
-def pages_to_refetch(pages: Sequence[tuple[str | None, Entry]], now_us: int) -> list[str | None]:
-    """The cursors (None = first page) of the pages no longer fresh; the others stay (rows 21, 23)."""
-    return [cursor for cursor, entry in pages if state(entry, now_us) != "fresh"]
-
-
 def after_failed_refetch(code: int | None, cursor: str | None) -> Verdict:
     """`drop-all` (start the list again without a cursor) or `serve-stale` (allowed, and marked as stale).
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
+from inspector.protocol.eras import META_VERSION
 from inspector.protocol.headers import (
     METHOD_HEADER,
     NAME_HEADER,
@@ -21,8 +22,6 @@ from inspector.protocol.headers import (
 )
 
 SAME, DIFFERS, MISSING, UNKNOWN = "same", "differs", "missing", "not known"
-_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-
 
 SchemaOf = Callable[[str], Any]
 
@@ -45,12 +44,12 @@ def compared(pairs: Iterable[Any], frame: bytes, schema_of: SchemaOf | None = No
         return []
     params = value.get("params") if isinstance(value, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    if not isinstance(params, dict) or not isinstance(meta, dict) or _VERSION not in meta:
+    if not isinstance(params, dict) or not isinstance(meta, dict) or META_VERSION not in meta:
         return []
     sent = {str(name).lower(): (str(name), str(text)) for name, text in pairs}
     method = value.get("method")
     found = [
-        _one(VERSION_HEADER, sent, meta.get(_VERSION)),
+        _one(VERSION_HEADER, sent, meta.get(META_VERSION)),
         _one(METHOD_HEADER, sent, method),
     ]
     key = named_by(method) if isinstance(method, str) else None
@@ -70,16 +69,19 @@ def _of_params(sent: Mapping[str, tuple[str, str]], schema: Any, arguments: dict
     named = {name.lower() for name in due}
     for lower, (name, text) in sent.items():
         if lower.startswith(PARAM_PREFIX.lower()) and lower not in named:
-            found.append(
-                Compared(name, decode_value(text) or text, None, UNKNOWN if schema is None else DIFFERS)
-            )
+            found.append(Compared(name, _shown(text), None, UNKNOWN if schema is None else DIFFERS))
     return found
 
 
 def _one(name: str, sent: Mapping[str, tuple[str, str]], body: Any) -> Compared:
-    text = sent[name.lower()][1] if name.lower() in sent else None
-    shown = None if text is None else decode_value(text) or text
     said = body if isinstance(body, str) else None
-    if text is None:
+    if name.lower() not in sent:
         return Compared(name, None, said, MISSING if said is not None else SAME)
-    return Compared(name, shown, said, SAME if decode_value(text) == said else DIFFERS)
+    text = sent[name.lower()][1]
+    return Compared(name, _shown(text), said, SAME if decode_value(text) == said else DIFFERS)
+
+
+def _shown(text: str) -> str:
+    """What it stands for; as it was sent when that is nothing."""
+    decoded = decode_value(text)
+    return text if decoded is None else decoded

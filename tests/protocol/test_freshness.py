@@ -154,10 +154,11 @@ def test_row_20_another_uri_is_another_key() -> None:
     assert freshness.key(LIST, {"cursor": ""}) != freshness.key(LIST, {})
 
 
-def test_row_21_each_page_has_its_own_clock() -> None:
+def test_rows_21_and_23_each_page_has_its_own_clock_and_only_the_expired_one_is_fetched_again() -> None:
     first, second = kept(60_000, at_us=0), kept(5_000, at_us=2_000_000)
     assert freshness.fresh_until(first.hints, first.received_at_us) == 60_000_000
     assert freshness.fresh_until(second.hints, second.received_at_us) == 7_000_000
+    assert [freshness.state(page, 7_000_000) for page in (first, second)] == ["fresh", "stale"]
     verdict = freshness.list_scope([first.hints, second.hints])
     assert (verdict.what, verdict.row) == ("public", 21)
 
@@ -169,11 +170,6 @@ def test_row_22_pages_with_different_scopes_make_the_whole_list_private() -> Non
 
 def test_a_list_without_pages_is_private() -> None:
     assert freshness.list_scope([]).what == "private"
-
-
-def test_row_23_only_the_expired_page_is_fetched_again() -> None:
-    pages = [(None, kept(60_000)), ("c1", kept(5_000)), ("c2", kept(60_000))]
-    assert freshness.pages_to_refetch(pages, 5_000_000) == ["c1"]
 
 
 @pytest.mark.parametrize(
