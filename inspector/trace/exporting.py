@@ -6,18 +6,17 @@ send them as a download.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from inspector.trace.file_reader import Limits, TraceReader, read_trace
 from inspector.trace.redact import Redactor
+from inspector.trace.redact.names import MARKER
 
 Fields = dict[str, Any]
-MARKER: Final = re.compile(r"\[redacted:[A-Z]\d+:(\d+)\]")
 
 
 class MakeRedactor(Protocol):
@@ -94,7 +93,7 @@ class Source:
         """The highest number of an earlier redaction, so that ours go on after it."""
         if self.header.get("redaction") and event.get("red"):
             numbers = [int(number) for number in MARKER.findall(str(event))]
-            self._first = max([self._first, *[number + 1 for number in numbers if number < 2**31]])
+            self._first = max([self._first, *[number + 1 for number in numbers]])
 
     def _say_header(self) -> None:
         """Title and note without secrets, and the rules that were applied."""

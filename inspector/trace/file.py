@@ -14,6 +14,7 @@ import os
 import queue
 import threading
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Protocol, cast
@@ -25,7 +26,7 @@ from inspector.wire.events import Event, Journal
 
 FORMAT, VERSION, MINOR = "mcp-trace", 1, 0
 LINE_BYTES = 32 << 20
-_RAWS = {"rpc": "raw", "http": "body"}
+RAWS = {"rpc": "raw", "http": "body"}
 """The field of an event's own bytes, for all but these `data`."""
 CUT_BYTES = 4 << 20
 """How much of a raw is kept when its line would be too long; escaped it may take six times as much."""
@@ -98,7 +99,7 @@ def _too_long(raw: bytes, fields: dict[str, Any]) -> bool:
 
 
 def _add_raw(fields: dict[str, Any], t: str, raw: bytes) -> None:
-    name = _RAWS.get(t, "data")
+    name = RAWS.get(t, "data")
     try:
         fields[name] = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -204,7 +205,7 @@ class TraceFileWriter:
         header = encode(_header(journal, title, note, redaction, tool_version))
         self._thread = threading.Thread(target=self._run, args=(header,), name="trace-file", daemon=True)
         self._thread.start()
-        journal.sinks = [*journal.sinks, self.sink]
+        journal.attach(self.sink)
 
     def sink(self, event: Event) -> None:
         """Take an event; called under the journal's lock."""
@@ -221,7 +222,7 @@ class TraceFileWriter:
         """Write what is queued and the trailer. Raises FileError when that failed or takes longer."""
         if self._closed:
             return
-        self._journal.sinks = [sink for sink in self._journal.sinks if sink != self.sink]
+        self._journal.detach(self.sink)
         self._closed = True
         self._queue.put(None)
         self._thread.join(timeout)
@@ -265,17 +266,34 @@ class TraceFileWriter:
         self._file.write(line)
 
     def _trailer(self) -> bytes:
-        hidden = self._redaction
-        return encode(
-            {
-                "t": "end",
-                "events": self._events,
-                "complete": self._events == self._last_seq,
-                "redaction_counts": hidden.counts() if hidden else {},
-                "redaction_skipped": hidden.skipped() if hidden else [],
-                "sha256": self._digest.hexdigest(),
-            }
-        )
+        return encode(trailer_of(self._events, self._last_seq, self._digest.hexdigest(), self._redaction))
+
+
+def trailer_of(
+    events: int, last_seq: int, sha256: str, redaction: Redaction | None, before: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    """The last line's fields. before: the trailer of the file these events were in, whose sums go on.
+
+    That file may be anybody's: what is no sum in it is left out.
+    """
+    earlier = before or {}
+    counted, skipped = earlier.get("redaction_counts"), earlier.get("redaction_skipped")
+    counts = Counter(
+        {rule: n for rule, n in (counted if isinstance(counted, dict) else {}).items() if isinstance(n, int)}
+    )
+    counts.update(redaction.counts() if redaction else {})
+    whole = before is None or bool(before.get("complete"))
+    return {
+        "t": "end",
+        "events": events,
+        "complete": whole and events == last_seq,
+        "redaction_counts": dict(counts),
+        "redaction_skipped": [
+            *(skipped if isinstance(skipped, list) else []),
+            *(redaction.skipped() if redaction else []),
+        ],
+        "sha256": sha256,
+    }
 
 
 def _header(

@@ -32,12 +32,16 @@ def har(source: Source, *, version: str = "") -> Iterator[bytes]:
 
 @dataclass(slots=True)
 class _Body:
-    """Text of one direction as far as it is kept. size: characters; left: those beyond it."""
+    """Text of one direction as far as it is kept. size: characters; left: those beyond it.
+
+    base64: some of it is; encoded: all of it, and the entry says so where HAR has a place for that (in answers).
+    """
 
     parts: list[str] = field(default_factory=list)
     size: int = 0
     left: int = 0
     base64: bool = False
+    encoded: bool = False
     rebuilt: bool = False
 
     def add(self, more: str, room: int) -> None:
@@ -209,7 +213,7 @@ class _Har:
         if exchange.came.parts:
             content["text"] = exchange.came.text
             if exchange.came.base64 and not exchange.came.rebuilt and len(exchange.came.parts) == 1:
-                content["encoding"] = "base64"
+                content["encoding"], exchange.came.encoded = "base64", True
         return {
             "status": count(response.get("status")) or 0,
             "statusText": text(response.get("reason")),
@@ -233,6 +237,8 @@ class _Har:
         if exchange.came.rebuilt:
             found.append("the text of the event stream is written anew from its recorded events")
         for body, name in ((exchange.sent, "request"), (exchange.came, "answer")):
+            if body.base64 and not body.encoded:
+                found.append(f"bytes of the {name} that are no UTF-8 stand in its text as base64")
             if body.left:
                 found.append(f"{body.left} more characters of the {name} are in the trace only")
         return found

@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Final
 
+from inspector.protocol.headers import named_by
 from inspector.trace.exporting import Fields, Source, count, pieces, text
 from inspector.trace.hypertext import inline, json_text, lines
 
@@ -66,7 +67,6 @@ class _Page:
         self.survey = source.survey()
         self.labels: dict[int, str] = {}
         self.size = self.shown = self.first = 0
-        self.wall0_ns = 0
 
     def document(self) -> Iterator[bytes]:
         yield self._head().encode("utf-8")
@@ -239,12 +239,10 @@ def _rpc(event: Fields) -> _Row:
     if kind == "result":
         failed = event.get("tool_error") is True
         return _Row(shown, f"{inline(method, 120)}{' <b>tool error</b>' if failed else ''}", bad=failed)
-    params = _parsed(event).get("params") if method in _TARGETS else None
-    target = text(params.get(_TARGETS[method])) if isinstance(params, dict) else ""
+    key = named_by(method)
+    params = _parsed(event).get("params") if key is not None else None
+    target = text(params.get(key)) if isinstance(params, dict) else ""
     return _Row(shown, f"<b>{inline(method, 120)}</b> <i>{inline(target)}</i>", odd=kind == "unparsed")
-
-
-_TARGETS: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def _parsed(event: Fields) -> Fields:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import jsonschema_rs
 
-from inspector.trace.rows import HEAD_BYTES
+from inspector.trace.rows import HEAD_BYTES, escaped
 from inspector.wire.events import Event, id_text
 
 RAW_NAMES: Final = {"rpc": "raw", "http": "body", "noise": "data", "stderr": "data"}
@@ -148,7 +148,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(inner) for inner in value]
     if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return escaped(value)
     if isinstance(value, float) and not math.isfinite(value):
         return str(value)
     return value

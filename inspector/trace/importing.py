@@ -23,7 +23,7 @@ from inspector.trace.deleting import delete_slices
 from inspector.trace.file_reader import Limits, TraceReader, read_trace
 from inspector.trace.imported import Lines, Misfit, moment_or_none
 from inspector.trace.recorder import insert_events
-from inspector.trace.rows import rfc3339
+from inspector.trace.rows import escaped, rfc3339
 from inspector.trace.schema import open_database, storage_error
 from inspector.wire.events import Event
 
@@ -258,8 +258,7 @@ def recorded_key(session: int, c: int) -> str:
 
 def said(value: Any, longest: int) -> str:
     """A text of the header, cut; what is no text is left out."""
-    text = value if isinstance(value, str) else ""
-    return text[:longest].encode("utf-8", "backslashreplace").decode("utf-8")
+    return escaped(value[:longest]) if isinstance(value, str) else ""
 
 
 def _now_us() -> int:

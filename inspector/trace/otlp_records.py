@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from inspector.trace.exporting import Fields, count, pairs, text
-from inspector.trace.spans import CONTENT, LONG, OPEN_MOST, Span, Spans, at_ns, clipped, escaped, id_of
+from inspector.trace.rows import escaped
+from inspector.trace.spans import CONTENT, LONG, OPEN_MOST, Span, Spans, at_ns, clipped, id_of
 
 Value = str | int | float | bool | list[str]
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 
 from inspector.errors import FileError
-from inspector.trace.file import Redaction, cannot_write, create, encode
+from inspector.trace.file import Redaction, cannot_write, create, encode, trailer_of
 from inspector.trace.file_reader import read_trace
+from inspector.trace.redact.names import MARKER
 
-_MARKERS = re.compile(rb"\[redacted:[A-Z]\d+:(\d+)\]")
+_MARKERS = re.compile(MARKER.pattern.encode())
 
 
 def rewrite(source: Path, target: Path, redaction: Redaction | None = None) -> dict[str, Any]:
@@ -53,22 +53,9 @@ def _copy(trace: Any, file: IO[bytes], redaction: Redaction | None) -> dict[str,
         digest.update(line)
         file.write(line)
         events, last_seq = events + 1, fields["seq"]
-    trailer = dict(
-        trace.trailer or {"t": "end", "complete": False, "redaction_counts": {}, "redaction_skipped": []}
-    )
-    counts = Counter(trailer.get("redaction_counts") or {})
-    counts.update(redaction.counts() if redaction else {})
-    skipped = [*(trailer.get("redaction_skipped") or []), *(redaction.skipped() if redaction else [])]
-    complete = bool(trailer.get("complete")) and events == last_seq
-    trailer |= {
-        "events": events,
-        "complete": complete,
-        "redaction_counts": dict(counts),
-        "redaction_skipped": skipped,
-    }
-    trailer["sha256"] = digest.hexdigest()
-    names = ("t", "events", "complete", "redaction_counts", "redaction_skipped", "sha256")
-    trailer = {name: trailer[name] for name in names} | trailer
+    before = trace.trailer or {"complete": False}
+    trailer = trailer_of(events, last_seq, digest.hexdigest(), redaction, before)
+    trailer |= {name: value for name, value in before.items() if name not in trailer}
     file.write(encode(trailer))
     return trailer
 
@@ -81,11 +68,11 @@ def _header_line(trace: Any, redaction: Redaction | None) -> bytes:
     return encode({**trace.header, **said, "redaction": redaction.header()})
 
 
-def markers_in(events: Iterable[dict[str, Any]]) -> int:
-    """The same of events that are values already."""
-    return last_number((encode(fields), fields) for fields in events)
-
-
 def last_number(lines: Iterator[tuple[bytes, dict[str, Any]]]) -> int:
     """The highest number of a marker in a file that was redacted before; 0 when there is none."""
     return max((int(number) for line, _ in lines for number in _MARKERS.findall(line)), default=0)
+
+
+def markers_in(events: Iterable[dict[str, Any]]) -> int:
+    """The same of events that are values already."""
+    return last_number((encode(fields), fields) for fields in events)

@@ -96,9 +96,12 @@ def is_bad(event: Event) -> bool:
 
 def _text(value: str | None) -> str | None:
     """SQLite takes UTF-8 only: a lone surrogate, legal in JSON, becomes its escape (raw keeps what was sent)."""
-    if value is None or value.isascii():
-        return value
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value if value is None or value.isascii() else escaped(value)
+
+
+def escaped(text: str) -> str:
+    """A lone surrogate, legal in JSON and in no UTF-8, as its escape; else the same."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def rfc3339(us: int) -> str:

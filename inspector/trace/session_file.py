@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any, Final
 
-from inspector.trace.file import FORMAT, MINOR, VERSION, Redaction, encode, line_fields
+from inspector.trace.file import FORMAT, MINOR, VERSION, Redaction, encode, line_fields, trailer_of
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row, rfc3339
 from inspector.trace.store import MAX_SEQ, Note, Session, Store
@@ -156,13 +156,7 @@ def write_trace(
     for fields in events:
         write(fields)
         count, last = count + 1, fields["seq"]
-    counts = dict((before or {}).get("redaction_counts") or {})
-    for rule, n in (redaction.counts() if redaction else {}).items():
-        counts[rule] = counts.get(rule, 0) + n
-    skipped = [*((before or {}).get("redaction_skipped") or []), *(redaction.skipped() if redaction else [])]
-    trailer = {
-        "t": "end", "events": count, "complete": complete and count == last, "redaction_counts": counts,
-        "redaction_skipped": skipped, "sha256": digest.hexdigest(),
-    }  # fmt: skip
+    summed = {**(before or {}), "complete": complete}
+    trailer = trailer_of(count, last, digest.hexdigest(), redaction, summed)
     file.write(encode(trailer))
     return trailer

@@ -86,6 +86,25 @@ def test_a_body_beyond_the_cap_is_cut_and_counted(tmp_path: Path, monkeypatch: p
     assert f"{len(ANSWER) - 20} more characters of the answer" in first["comment"]
 
 
+def test_bytes_that_are_no_text_are_said_to_be_base64(tmp_path: Path) -> None:
+    events = [
+        http("request", C2S, method="POST", url="https://h.example/"),
+        Event("rpc", 1, C2S, {"http": 1}, b"\xff", "unparsed"),
+        http("end", pair=1),
+        http("request", C2S, method="GET", url="https://h.example/"),
+        Event("http", 1, S2C, {"phase": "end"}, b"\xfe", pair=4),
+    ]
+    asked, answered = document(write(tmp_path / "a.jsonl", events))["entries"]
+    assert asked["request"]["postData"]["text"] == "/w=="
+    assert "no UTF-8 stand in its text as base64" in asked["comment"]
+    content = answered["response"]["content"]
+    assert (content["text"], content["encoding"], "base64" in answered["comment"]) == (
+        "/g==",
+        "base64",
+        False,
+    )
+
+
 def test_fields_of_the_wrong_type_make_no_invalid_document(tmp_path: Path) -> None:
     odd = [
         Event("connection", 1, S2C, {"target": [1], "label": 3}),

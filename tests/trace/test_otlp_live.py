@@ -29,7 +29,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from inspector.errors import UsageError
-from inspector.trace import otlp_live, otlp_send
+from inspector.trace import otlp_live, otlp_proto, otlp_send
 from inspector.trace.otlp_live import Exporter, endpoint_of, headers_of, logs_endpoint
 from inspector.trace.redact import Redactor, Rules
 from inspector.wire.events import LOCAL, S2C, Event, Journal
@@ -113,7 +113,7 @@ def exporting(url: str, journal: Journal, **more: Any) -> Exporter:
     found = Exporter(
         endpoint_of(url), key="k", version="1", redactor=redactor, secrets=lambda: [KNOWN], **more
     )
-    journal.sinks = [*journal.sinks, found.sink]
+    journal.attach(found.sink)
     return found
 
 
@@ -231,6 +231,11 @@ def test_a_dead_collector_slows_nobody_and_drops_are_counted(monkeypatch: pytest
     assert (health.sent, health.waiting) == (0, 0)
     assert 0 < health.dropped <= 2000
     assert health.dropped + health.unseen >= 2000
+
+
+@pytest.mark.parametrize("answer", [b"", b"<html>not a collector</html>", b"\x0a\xff"])
+def test_an_answer_that_is_no_protobuf_refuses_nothing(answer: bytes) -> None:
+    assert otlp_proto.spans_rejected(answer) == otlp_proto.records_rejected(answer) == (0, "")
 
 
 @pytest.mark.parametrize("text", ["collector:4318", "ftp://x", "http://", "http://x:99999", "http://[x"])

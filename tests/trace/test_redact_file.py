@@ -155,11 +155,30 @@ def test_redacting_twice_changes_nothing_and_numbers_go_on(tmp_path: Path) -> No
     assert trace.trailer["redaction_counts"]["R1"] >= 9
 
 
+def test_a_marker_of_more_digits_than_any_is_somebodys_text(tmp_path: Path) -> None:
+    text = b"[redacted:R1:7] [redacted:R1:" + b"9" * 5000 + b"]"
+    write(tmp_path / "one.jsonl", [Event("stderr", 1, S2C, {}, text)])
+    with read_trace(tmp_path / "one.jsonl") as trace:
+        assert last_number(trace.lines()) == 7
+
+
 def test_an_incomplete_file_stays_incomplete_when_it_is_written_again(tmp_path: Path) -> None:
     content = write(tmp_path / "one.jsonl", [Event("stderr", 1, S2C, {}, b"x") for _ in range(3)])
     (tmp_path / "cut.jsonl").write_bytes(b"".join(content.splitlines(keepends=True)[:-1]))
     trailer = rewrite(tmp_path / "cut.jsonl", tmp_path / "two.jsonl")
     assert (trailer["events"], trailer["complete"]) == (3, False)
+
+
+def test_sums_of_a_trailer_that_are_none_are_left_out_and_its_other_fields_kept(tmp_path: Path) -> None:
+    content = write(tmp_path / "one.jsonl", [Event("stderr", 1, S2C, {}, b"password=hunter2-x")])
+    *lines, last = content.splitlines(keepends=True)
+    odd = {"redaction_counts": ["R2"], "redaction_skipped": 5, "later": 1}
+    (tmp_path / "odd.jsonl").write_bytes(
+        b"".join([*lines, json.dumps(json.loads(last) | odd).encode(), b"\n"])
+    )
+    trailer = rewrite(tmp_path / "odd.jsonl", tmp_path / "two.jsonl", Redactor(rules()))
+    assert (trailer["redaction_counts"], trailer["redaction_skipped"]) == ({"R2": 1}, [])
+    assert (trailer["complete"], trailer["later"]) == (True, 1)
 
 
 def test_a_damaged_file_is_not_made_to_look_whole(tmp_path: Path) -> None:

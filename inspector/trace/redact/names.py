@@ -34,7 +34,8 @@ _SCHEME: Final = re.compile(
     r"\s*(?:Bearer|Basic|Token|ApiKey|Api-Key|Digest|Negotiate|Bot|AWS4-[A-Z0-9-]+)\s+(?=\S)", re.IGNORECASE
 )
 _COOKIE: Final = re.compile(r"([^=;\s]+)\s*=\s*\"?([^;\"]*)")
-MARKER: Final = re.compile(r"\[redacted:[A-Z]\d+:\d+\]")
+MARKER: Final = re.compile(r"\[redacted:[A-Z]\d+:(\d{1,9})\]")
+"""What stands in a secret's place; its number is the same wherever that secret stood. Of more digits it is none."""
 
 
 def secret_header(name: str) -> bool:

@@ -10,14 +10,13 @@ import base64
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+from inspector.trace.file import RAWS
 from inspector.trace.redact import names, rules, shapes
 from inspector.trace.redact.hits import Hit, replaced, settled
 from inspector.trace.redact.listings import Digests, Listings
 from inspector.trace.redact.rules import Rules
 from inspector.trace.redact.searcher import Searcher, number_again
 from inspector.trace.redact.tokens import pointer
-
-Red = list[list[str]]
 
 _OURS: Final = frozenset(
     (
@@ -29,7 +28,6 @@ _OURS: Final = frozenset(
 """Fields whose values are ours, never a server's or a person's."""
 
 _NUMBERS: Final = (int, float)
-_RAWS: Final = {"rpc": "raw", "http": "body"}
 _SKIPPED_MOST: Final = 1000
 _CLEAN_MOST: Final = 4096
 _CLEAN_LENGTH: Final = 80
@@ -85,7 +83,7 @@ class Redactor:
         self._seq, self._red = fields.get("seq", 0), []
         changed: dict[str, Any] = {}
         t = fields.get("t", "")
-        raw_name = _RAWS.get(t, "data")
+        raw_name = RAWS.get(t, "data")
         if fields.get("cut"):
             self._skip("cut: JSON in it was searched as text")
         for name, value in fields.items():
