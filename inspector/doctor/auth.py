@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from inspector.doctor import http
 from inspector.doctor.step import Step
 from inspector.later import Later
 from inspector.settings.spec import ServerSpec
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
 else:
     httpx2 = Later("httpx2")
 
-STEP_S: Final = 10.0
 MOST_BYTES: Final = 1 << 20
 RESOURCE, SERVER, OPENID = "oauth-protected-resource", "oauth-authorization-server", "openid-configuration"
 _POINTER = re.compile(r'resource_metadata="?([^",\s]+)', re.IGNORECASE)
@@ -191,18 +192,20 @@ def _document(url: str) -> tuple[str, dict[str, Any] | None, str]:
     """(what came, the JSON object or None, where it redirects). Redirects are shown, not followed."""
     if urlsplit(url).scheme not in ("http", "https"):
         return "no http(s) address, so it is not asked", None, ""
-    local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+    until = time.monotonic() + http.STEP_S
+    wanted = {"Accept": "application/json"}
     try:
-        with httpx2.Client(timeout=STEP_S, follow_redirects=False, trust_env=not local) as client:
-            with client.stream("GET", url, headers={"Accept": "application/json"}) as answer:
-                if answer.status_code != 200:
-                    where = answer.headers.get("location", "")
-                    return f"HTTP {answer.status_code}", None, where
-                body = b""
-                for chunk in answer.iter_bytes():
-                    body += chunk
-                    if len(body) > MOST_BYTES:
-                        return f"HTTP 200 with more than {MOST_BYTES:,} bytes", None, ""
+        with http.client_for(url) as client, client.stream("GET", url, headers=wanted) as answer:
+            if answer.status_code != 200:
+                where = answer.headers.get("location", "")
+                return f"HTTP {answer.status_code}", None, where
+            body = b""
+            for chunk in answer.iter_bytes():
+                body += chunk
+                if len(body) > MOST_BYTES:
+                    return f"HTTP 200 with more than {MOST_BYTES:,} bytes", None, ""
+                if time.monotonic() > until:
+                    return f"HTTP 200, and no end of its body within {http.STEP_S:g} s", None, ""
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError) as problem:
         return f"no answer ({type(problem).__name__})", None, ""
     try:

@@ -11,7 +11,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from inspector.catalog.snapshot import Listing, read_pages
 from inspector.doctor import auth, http, lists, probes, stdio
-from inspector.doctor.step import Seen, Step
+from inspector.doctor.step import Seen, Step, sentence
 from inspector.errors import LoupeError
 from inspector.protocol.eras import MODERN
 from inspector.protocol.stderr_hints import remedy_for
@@ -130,7 +130,7 @@ class Doctor:
         facts: dict[str, Any] = {"layer": problem.layer}
         stderr = list(problem.facts.get("stderr") or [])
         remedy = remedy_for(stderr, problem.remedy)
-        yield Step("connected", False, f"{problem.message}.".replace("..", "."), remedy, facts)
+        yield Step("connected", False, sentence(problem.message), remedy, facts)
         if self.spec.transport == STDIO:
             return
         status = problem.facts.get("status")
@@ -142,10 +142,11 @@ class Doctor:
 
     def _second_start(self, portal: BlockingPortal, first: Connection) -> Iterator[Step]:
         """A second connection: the same list again? And for a modern server that lists nothing, the other era."""
-        listing = self._tools_of(portal, self.spec)
         before = read_pages("tools", self._tool_pages())
-        if listing is not None and before.items and self.spec.transport == STDIO:
-            yield lists.compare_order(before, listing, "after a second start")
+        if before.items and self.spec.transport == STDIO:
+            again = self._tools_of(portal, self.spec)
+            if again is not None:
+                yield lists.compare_order(before, again, "after a second start")
         modern = first.peer is not None and first.peer.era == MODERN
         if modern and not before.items and self.spec.era == "auto":
             other = self._tools_of(portal, replace(self.spec, era="handshake"))
@@ -176,5 +177,4 @@ class Doctor:
 
 
 def _sentence(asked: str, outcome: str) -> str:
-    text = outcome if outcome.startswith(asked) else f"{asked}: {outcome}"
-    return text if text.endswith(".") else f"{text}."
+    return sentence(outcome if outcome.startswith(asked) else f"{asked}: {outcome}")

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from inspector.doctor.step import Step
 from inspector.later import Later
 from inspector.settings.spec import ServerSpec
+from inspector.wire.http_base import is_loopback
 
 if TYPE_CHECKING:
     import httpx2
@@ -115,10 +116,14 @@ def _ask(method: str, url: str, headers: dict[str, str]) -> httpx2.Response | No
     """One small request; None when nothing answered. Redirects are not followed, bodies not read."""
     if urlsplit(url).scheme not in ("http", "https"):
         return None
-    local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
     try:
-        with httpx2.Client(timeout=STEP_S, follow_redirects=False, trust_env=not local) as client:
-            with client.stream(method, url, headers=headers) as found:
-                return found
+        with client_for(url) as client, client.stream(method, url, headers=headers) as found:
+            return found
     except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
         return None
+
+
+def client_for(url: str) -> httpx2.Client:
+    """One that follows no redirect, and asks no proxy for what is on this machine."""
+    local = is_loopback(urlsplit(url).hostname or "")
+    return httpx2.Client(timeout=STEP_S, follow_redirects=False, trust_env=not local)

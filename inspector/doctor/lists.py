@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.catalog.snapshot import Listing, read_pages
-from inspector.doctor.step import Seen, Step, quoted
+from inspector.doctor.step import Seen, Step, quoted, sentence
 from inspector.errors import LoupeError
 from inspector.protocol import freshness
 from inspector.protocol.eras import MODERN, Era
 from inspector.protocol.headers import header_faults
 from inspector.wire.connection import Connection
 from inspector.wire.http import HttpTransport
-from inspector.wire.listing import METHODS, Walk, walk
+from inspector.wire.listing import METHODS, Walk, offers, walk
 
 WALK_S = 120.0
 CHANGED = "notifications/tools/list_changed"
@@ -33,10 +33,7 @@ def look_at_lists(connection: Connection, seen: Seen) -> Iterator[Step]:
     peer = connection.peer
     assert peer is not None
     for what in METHODS:
-        if (
-            peer.capabilities is not None
-            and {"templates": "resources"}.get(what, what) not in peer.capabilities
-        ):
+        if not offers(connection, what):
             continue
         try:
             found = connection.run(walk, connection, what, "user", timeout=WALK_S)
@@ -62,7 +59,9 @@ def _failed(what: str, problem: LoupeError) -> Step:
         if optional
         else problem.remedy or "Look at its stderr."
     )
-    return Step(f"list {what}", None if optional else False, f"{METHODS[what]}: {problem.message}.", remedy)
+    return Step(
+        f"list {what}", None if optional else False, sentence(f"{METHODS[what]}: {problem.message}"), remedy
+    )
 
 
 def _listed(what: str, found: Walk, listing: Listing) -> Step:
@@ -72,7 +71,11 @@ def _listed(what: str, found: Walk, listing: Listing) -> Step:
     facts = {"count": len(listing.items), "wire_bytes": size, "pages": len(found.pages)}
     if found.problem:
         return Step(
-            f"list {what}", False, f"{text} {found.problem}.", "Return no nextCursor on the last page.", facts
+            f"list {what}",
+            False,
+            sentence(f"{text} {found.problem}"),
+            "Return no nextCursor on the last page.",
+            facts,
         )
     return Step(f"list {what}", True, text, facts=facts)
 
@@ -127,7 +130,7 @@ def order(connection: Connection, listing: Listing) -> Iterator[Step]:
     try:
         again = connection.run(walk, connection, "tools", "user", timeout=WALK_S)
     except LoupeError as problem:
-        text = f"A second tools/list failed: {problem.message}."
+        text = sentence(f"A second tools/list failed: {problem.message}")
         yield Step("order", False, text, problem.remedy)
         return
     second = read_pages("tools", [page.reply.raw for page in again.pages])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from inspector.doctor.step import Step
+from inspector.doctor.step import Step, sentence
 from inspector.errors import LoupeError
 from inspector.protocol import eras
 from inspector.wire.connection import CONNECTED, Connection
@@ -166,5 +166,5 @@ def _still_there(probe: Probe, connection: Connection) -> tuple[bool, Step | Non
             return True, None
         problem = found
     why = problem.message if problem is not None else "it is gone"
-    text = f"After that it no longer answers: {why}."
+    text = sentence(f"After that it no longer answers: {why}")
     return False, Step(f"probe: {probe.name}", False, text, "Refuse what is wrong and go on serving.")

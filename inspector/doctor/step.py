@@ -54,6 +54,11 @@ class Seen:
         return [(event.raw or b"").decode("utf-8", "backslashreplace")[:200] for event in self.of(t)[:most]]
 
 
+def sentence(text: str) -> str:
+    """With a full stop, whether it came with one or not."""
+    return text if text.endswith((".", "…", "?")) else f"{text}."
+
+
 def quoted(lines: list[str], total: int | None = None) -> str:
     """Lines of a server in a sentence: the first one, and how many more of `total` (all of `lines` unless told)."""
     if not lines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -57,7 +58,7 @@ def test_a_healthy_server_has_no_failing_step_and_every_layer_is_named(tmp_path:
         (["exit_at_start"], "alive", False, "code 1", "credential"),
         (["exit_on_probe"], "alive", False, "code 1", ""),
         (["mute_on_probe"], "era", None, "No answer to server/discover in 1 s", "-32601"),
-        (["mute"], "connected", False, "", ""),
+        (["mute"], "connected", False, "did not get ready within 2.5 s", "connect time-out"),
         (["refuse_handshake"], "connected", False, "-32603", ""),
         (["handshake_only", "unknown_version"], "connected", False, "1999-12-31", ""),
         (["no_hints"], "hints of tools", False, "ttlMs is missing", "ttlMs as an integer"),
@@ -72,7 +73,8 @@ def test_a_healthy_server_has_no_failing_step_and_every_layer_is_named(tmp_path:
 def test_a_fault_is_named_by_its_step(
     faults: list[str], name: str, ok: bool | None, says: str, remedy: str, tmp_path: Path
 ) -> None:
-    found = step(examine(chaos(*faults), tmp_path), name, ok)
+    timeouts = replace(QUICK, connect=2.5) if faults == ["mute"] else QUICK
+    found = step(examine(chaos(*faults), tmp_path, timeouts), name, ok)
     assert says in found.evidence
     assert remedy in found.remedy
 

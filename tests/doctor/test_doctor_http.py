@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wire"))
 
-from bench import chaos_http
+from bench import chaos_http, self_signed
 
-from inspector.doctor import http
+from inspector.doctor import auth, http
 from inspector.doctor.doctor import Doctor
 from inspector.doctor.step import Step
 from inspector.settings.paths import Paths
@@ -72,21 +74,58 @@ def test_what_a_browser_client_would_meet_is_said_and_fails_nothing(
     assert says in step.evidence
 
 
+def test_what_a_server_says_is_quoted_with_its_dots(tmp_path: Path) -> None:
+    (connected,) = [one for one in examine_refused("../elsewhere/mcp", tmp_path) if one.name == "connected"]
+    assert connected.evidence == "The server redirects (HTTP 307) to ../elsewhere/mcp."
+
+
+def examine_refused(where: str, tmp_path: Path) -> list[Step]:
+    with answering(lambda ask: redirect(ask, where)) as url:
+        return examine(f"{url}/mcp", tmp_path)
+
+
+def redirect(ask: BaseHTTPRequestHandler, where: str) -> None:
+    ask.send_response(307)
+    ask.send_header("Location", where)
+    ask.send_header("Content-Length", "0")
+    ask.end_headers()
+
+
+def drip(ask: BaseHTTPRequestHandler) -> None:
+    ask.send_response(200)
+    ask.end_headers()
+    with suppress(OSError):
+        while True:
+            ask.wfile.write(b" ")
+            threading.Event().wait(0.02)
+
+
+def test_a_document_that_never_ends_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "STEP_S", 0.2)
+    with answering(drip) as url:
+        (step,) = list(auth.server_metadata(url, [], guessed=True))[:1]
+    assert step.evidence.endswith("HTTP 200, and no end of its body within 0.2 s.")
+
+
+@contextmanager
+def answering(how: Callable[[BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """A server that does this with every request."""
+    handler = type("Handler", (BaseHTTPRequestHandler,), {
+        "do_GET": how, "do_POST": how, "do_OPTIONS": how, "log_message": lambda *_: None,
+    })  # fmt: skip
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join(20)
+
+
 @pytest.fixture(scope="module")
 def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A key and a self-signed certificate for localhost."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl makes the certificate, and is not here")
-    folder = tmp_path_factory.mktemp("tls")
-    subprocess.run(
-        [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "key", "-out", folder / "cert"],
-        check=True, capture_output=True, timeout=60,
-    )  # fmt: skip
-    both = folder / "both.pem"
-    both.write_bytes((folder / "key").read_bytes() + (folder / "cert").read_bytes())
-    return both
+    return self_signed(tmp_path_factory.mktemp("tls") / "self.pem")
 
 
 def test_a_private_certificate_is_named_and_the_way_to_trust_it(pem: Path, tmp_path: Path) -> None:
