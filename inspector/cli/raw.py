@@ -20,9 +20,8 @@ def send_raw_frame(spec: ServerSpec, text: str, wait_s: float, scratch: bool, op
     check(order, spec)
     events: list[Event] = []
     with connected(replace(spec, era=NO_ERA) if scratch else spec, options) as connection:
-        connection.link.journal.sinks.append(events.append)
-        connection.run(shoot, connection, order, timeout=wait_s + MARGIN_S)
-        connection.link.journal.sinks.remove(events.append)
+        with connection.link.journal.heard_by(events.append):
+            connection.run(shoot, connection, order, timeout=wait_s + MARGIN_S)
     came = [one for one in events if one.dir == "s2c" and one.t in ("rpc", "noise")]
     if options["as_json"]:
         frames = [_document(one) for one in events if one.raw is not None]

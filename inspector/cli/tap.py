@@ -183,7 +183,7 @@ def _live(journal: Journal, spec: ServerSpec, how: Recording) -> LiveTap | None:
     # Numbers of its own: markers of two taps, or of an export, must not seem to be one secret.
     hiding = given_to(_given(spec), first=os.getpid() * 100)
     live = LiveTap(how.live, spec.name, hiding, how.log)
-    journal.sinks.append(live.sink)
+    journal.attach(live.sink)
     return live
 
 
@@ -201,7 +201,7 @@ def _writer(
     except (FileError, OSError) as problem:
         log(f"Nothing is recorded: {problem.message if isinstance(problem, FileError) else problem}")
         return None
-    journal.sinks.append(_watching(writer, log))
+    journal.attach(_watching(writer, log))
     return writer
 
 

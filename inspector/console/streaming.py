@@ -41,5 +41,5 @@ def exporter(asked: Otlp, journal: Journal, secrets: Callable[[], Iterable[str]]
         headers=asked.headers,
         logs=asked.logs,
     )
-    journal.sinks = [*journal.sinks, found.sink]
+    journal.attach(found.sink)
     return found

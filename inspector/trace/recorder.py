@@ -99,8 +99,7 @@ class Recorder:
         )
         self._thread.start()
         _result(opened, OPEN_TIMEOUT, path)
-        # Replaced, not changed: an emit may be walking the old list on another thread.
-        journal.sinks = [*journal.sinks, self.sink]
+        journal.attach(self.sink)
 
     # -- any thread
 
@@ -177,7 +176,7 @@ class Recorder:
 
     def close(self, timeout: float = 10.0) -> None:
         """Stop taking events, commit what is queued, close the database. Raises StorageError when it takes longer."""
-        self._journal.sinks = [sink for sink in self._journal.sinks if sink != self.sink]
+        self._journal.detach(self.sink)
         self._queue.put(None)
         self._thread.join(timeout)
         if self._thread.is_alive():

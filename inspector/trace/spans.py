@@ -15,7 +15,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from inspector.protocol import eras
-from inspector.trace.exporting import MARKER, Fields, count, pairs, text
+from inspector.trace.exporting import Fields, count, pairs, text
+from inspector.trace.redact.names import MARKER
+from inspector.trace.rows import escaped
 
 CLIENT, SERVER = 3, 2
 """SpanKind of OTLP: a request we made, and one made of us."""
@@ -235,11 +237,6 @@ def _utf8(span: Span) -> Span:
     for name, value in span.attributes.items():
         span.attributes[name] = escaped(value) if isinstance(value, str) else value
     return span
-
-
-def escaped(value: str) -> str:
-    """A lone surrogate, legal in JSON, as its escape; else the same."""
-    return value.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _parsed(event: Fields) -> Fields:

@@ -63,7 +63,8 @@ def id_text(value: Any) -> str:
 
 MOST_WAITING = 10_000
 LONGEST_ID = 1000
-"""Requests remembered for pairing, and how long an id may be: a peer that asks without end must not fill memory."""
+"""Requests of one peer remembered for pairing, and how long an id may be: one that asks without end must not fill
+memory, nor cost anybody else the pairs of theirs."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -93,7 +94,8 @@ class Journal:
         self._lock = threading.Lock()
         self._seq = 0
         self._connections = itertools.count(1)
-        self._waiting: dict[tuple[int, str, str], _Asked] = {}
+        self._waiting: dict[tuple[int, str], dict[str, _Asked]] = {}
+        """By connection and direction, then by id."""
 
     def next_connection(self) -> int:
         """A connection number never used in this journal."""
@@ -132,15 +134,16 @@ class Journal:
         return event.seq
 
     def _pair(self, event: Event) -> None:
+        id_ = event.id or ""
         if event.kind == "request":
-            if len(event.id or "") <= LONGEST_ID:
-                asked = _Asked(event.seq, event.dt_us, event.method, event.op, event.cause)
-                self._waiting[event.c, event.dir, event.id or ""] = asked
-            if len(self._waiting) > MOST_WAITING:
-                del self._waiting[next(iter(self._waiting))]
+            if len(id_) <= LONGEST_ID:
+                asked = self._waiting.setdefault((event.c, event.dir), {})
+                asked[id_] = _Asked(event.seq, event.dt_us, event.method, event.op, event.cause)
+                if len(asked) > MOST_WAITING:
+                    del asked[next(iter(asked))]
         elif event.kind in ("result", "error"):
             asked_by = S2C if event.dir == C2S else C2S
-            request = self._waiting.pop((event.c, asked_by, event.id or ""), None)
+            request = self._waiting.get((event.c, asked_by), {}).pop(id_, None)
             if request is not None:
                 event.pair = request.seq
                 event.ms = (event.dt_us - request.dt_us) / 1000
@@ -151,16 +154,24 @@ class Journal:
     @contextmanager
     def heard_by(self, sink: Sink) -> Iterator[None]:
         """Hand every event to `sink`, too, while the block runs."""
-        with self._lock:
-            self.sinks.append(sink)
+        self.attach(sink)
         try:
             yield
         finally:
-            with self._lock:
-                self.sinks.remove(sink)
+            self.detach(sink)
+
+    def attach(self, sink: Sink) -> None:
+        """Hand every event to `sink`, too, from now on."""
+        with self._lock:
+            self.sinks = [*self.sinks, sink]
+
+    def detach(self, sink: Sink) -> None:
+        """No event any more; nothing when it was not attached."""
+        with self._lock:
+            self.sinks = [one for one in self.sinks if one != sink]
 
     def forget(self, c: int) -> None:
         """Drop what still waits on a closed connection."""
         with self._lock:
-            for key in [key for key in self._waiting if key[0] == c]:
-                del self._waiting[key]
+            for way in (C2S, S2C):
+                self._waiting.pop((c, way), None)

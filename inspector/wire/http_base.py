@@ -252,7 +252,9 @@ def refuse_status(found: Exchange, body: bytes, url: str, why: str = "") -> Loup
             return AuthNeeded(
                 f"The server answered HTTP {status} {reason}: it wants credentials", remedy, facts=facts
             )
-        remedy = "Servers on localhost often allow only one spelling: try localhost instead of 127.0.0.1, or the reverse"
+        remedy = "It refuses this client, or where it comes from: ask whoever runs it"
+        if is_loopback(urlsplit(url).hostname or ""):
+            remedy = "Servers here often allow one spelling only: try localhost instead of 127.0.0.1, or the reverse"
         return HttpFailed(f"The server answered HTTP 403 {reason}", remedy, facts=facts)
     if 300 <= status < 400:
         where = found.response.headers.get("location", "nowhere")

@@ -148,24 +148,15 @@ class StdioTransport:
 
     async def _read_stderr(self) -> None:
         assert self.server is not None and self.server.process.stderr is not None
-        held = bytearray()
+        splitter = StderrSplitter(self.link.stderr_line)
         try:
             async for chunk in self.server.process.stderr:
-                held += chunk
-                *lines, rest = bytes(held).split(b"\n")
-                for line in lines:
-                    crlf = line.endswith(b"\r")
-                    self.link.stderr_line(line[:-1] if crlf else line, "crlf" if crlf else "lf")
-                held = bytearray(rest)
-                if len(held) >= STDERR_CHUNK:
-                    self.link.stderr_line(bytes(held), "none")
-                    held.clear()
+                splitter.feed(chunk)
                 while self.link.journal.pressure():
                     await anyio.sleep(0.005)
         except (OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
-        if held:
-            self.link.stderr_line(bytes(held), "none")
+        splitter.finish()
         self._read_err.set()
 
     async def _mind_the_end(self) -> None:
@@ -281,3 +272,24 @@ class LineSplitter:
             self._line(bytes(self._held), "none")
         self._held.clear()
         self._skipped = 0
+
+
+class StderrSplitter:
+    """Lines of stderr; a piece without a newline once it is long."""
+
+    def __init__(self, line: Callable[[bytes, str], None]) -> None:
+        self._line = line
+        self._held = b""
+
+    def feed(self, chunk: bytes) -> None:
+        *lines, self._held = (self._held + chunk).split(b"\n")
+        for line in lines:
+            crlf = line.endswith(b"\r")
+            self._line(line[:-1] if crlf else line, "crlf" if crlf else "lf")
+        if len(self._held) >= STDERR_CHUNK:
+            self.finish()
+
+    def finish(self) -> None:
+        if self._held:
+            self._line(self._held, "none")
+        self._held = b""

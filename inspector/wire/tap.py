@@ -18,7 +18,7 @@ from typing import Any, Final
 from inspector.settings.spec import ServerSpec
 from inspector.wire.link import LINE_CAP
 from inspector.wire.process import signal_name, spawn_failed
-from inspector.wire.stdio import STDERR_CHUNK, LineSplitter
+from inspector.wire.stdio import LineSplitter, StderrSplitter
 from inspector.wire.tap_record import TapRecord
 
 CHUNK: Final = 64 * 1024
@@ -91,27 +91,6 @@ def _let_go(descriptor: int) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, descriptor)
     os.close(nothing)
-
-
-class StderrSplitter:
-    """Lines of stderr; a piece without a newline once it is long."""
-
-    def __init__(self, line: Callable[[bytes, str], None]) -> None:
-        self._line = line
-        self._held = b""
-
-    def feed(self, chunk: bytes) -> None:
-        *lines, self._held = (self._held + chunk).split(b"\n")
-        for line in lines:
-            crlf = line.endswith(b"\r")
-            self._line(line[:-1] if crlf else line, "crlf" if crlf else "lf")
-        if len(self._held) >= STDERR_CHUNK:
-            self.finish()
-
-    def finish(self) -> None:
-        if self._held:
-            self._line(self._held, "none")
-        self._held = b""
 
 
 class StdioTap:

@@ -111,7 +111,10 @@ class Relay(asyncio.Protocol):
                 await self.loop.create_connection(
                     lambda: Beyond(self), self.tap.host, self.tap.server_port, ssl=self.tap.tls
                 )
-        except OSError as problem:  # TimeoutError is one
+        except (
+            OSError,
+            UnicodeError,
+        ) as problem:  # TimeoutError is one; a name too long for DNS is no Unicode
             why = str(problem) or "it did not accept a connection in time"
             self._unreachable = f"{self.tap.netloc} could not be reached: {why}"
             self.tap.record.unreachable(self._unreachable)
