@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -30,7 +32,10 @@ def stamp(seq: int) -> Event:
     return Event("rpc", c, C2S, {"eol": "lf"}, raw, "notification", f"notifications/n{seq % 5}", cause=cause)
 
 
-EVENTS = {seq: stamp(seq) for seq in range(1, ALL + 1)}
+@cache
+def stamped() -> dict[int, Event]:
+    """The events of the large recording by seq."""
+    return {seq: stamp(seq) for seq in range(1, ALL + 1)}
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +58,7 @@ def seqs(rows: list[Row]) -> list[int]:
 
 
 def those(condition: Callable[[Event], bool]) -> list[int]:
-    return [seq for seq, event in EVENTS.items() if condition(event)]
+    return [seq for seq, event in stamped().items() if condition(event)]
 
 
 FILTERS: list[tuple[Filter, Callable[[Event], bool]]] = [
@@ -82,8 +87,7 @@ def test_pages_in_either_direction_are_exact_windows(
 ) -> None:
     every = those(condition)
     for edge in (0, 1, 999, 25_000, 49_995, ALL, ALL + 1):
-        newer = [seq for seq in every if seq > edge]
-        older = [seq for seq in every if seq < edge]
+        newer, older = every[bisect_right(every, edge) :], every[: bisect_left(every, edge)]
         up = large.page(1, wanted, after=edge, limit=7)
         down = large.page(1, wanted, before=edge, limit=7)
         assert (seqs(up), up.more) == (newer[:7], len(newer) > 7)
@@ -161,7 +165,7 @@ def test_text_is_found_as_typed_and_as_json_escapes_it(recording: Recording, typ
 
 def test_counts_are_kept_by_connection_and_kind(large: Store) -> None:
     assert large.counts(1) == {"error": 50, "errors": 50, "stderr": 4950, "rpc": 45_000}
-    of_two = [event.t for event in EVENTS.values() if event.c == 2]
+    of_two = [event.t for event in stamped().values() if event.c == 2]
     assert large.counts(1, 2) == {
         **{t: of_two.count(t) for t in set(of_two)},
         "errors": of_two.count("error"),

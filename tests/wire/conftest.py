@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from anyio.from_thread import start_blocking_portal
-from bench import Bench
+from bench import Bench, chaos_http, self_signed
 
 
 @pytest.fixture
@@ -23,3 +23,15 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
         made = Bench(portal, tmp_path_factory.mktemp("shared") / "children")
         yield made
         made.close()
+
+
+@pytest.fixture(scope="session")
+def chaos_url() -> Iterator[str]:
+    """One chaos server on HTTP without a standing fault, for every test that leaves it as it is."""
+    with chaos_http() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return self_signed(tmp_path_factory.mktemp("tls") / "self.pem")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 
+import pytest
 from bench import Bench
 
 from inspector.settings.spec import ServerSpec
 from inspector.trace.file import event_line
+from inspector.wire import events
 from inspector.wire.dispatcher import MOST_ANSWERS
+from inspector.wire.events import C2S, S2C, Event, Journal
 
 ASKING = """
 import json, sys
@@ -93,3 +96,19 @@ def test_an_id_longer_than_any_integer_of_python_is_recorded_and_ends_nothing(sh
     assert odd.id == "9" * 5000
     assert json.loads(event_line(odd))["id"] == "9" * 5000
     connection.close()
+
+
+def test_who_asks_without_end_costs_nobody_else_their_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_WAITING", 3)
+    journal = Journal()
+    first = journal.emit(Event("rpc", 1, C2S, kind="request", method="tools/list", id="10"))
+    for c in (1, 2):
+        for n in range(5):
+            journal.emit(Event("rpc", c, S2C, kind="request", method="ping", id=str(n)))
+    answer = Event("rpc", 1, S2C, kind="result", id="10")
+    journal.emit(answer)
+    assert (answer.pair, answer.method) == (first, "tools/list")
+    kept = [Event("rpc", 2, C2S, kind="result", id=str(n)) for n in range(5)]
+    for event in kept:
+        journal.emit(event)
+    assert [event.pair is not None for event in kept] == [False, False, True, True, True]

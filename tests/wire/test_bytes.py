@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from bench import SERVERS, Bench, call, chaos, chaos_http, http, matches, python, script, text_of
+from bench import SERVERS, Bench, call, chaos, http, matches, python, script, text_of
 
 from inspector.errors import ConnectionLost, HttpFailed
 from inspector.wire import http_base, sse, stdio
@@ -88,10 +88,9 @@ def test_a_long_line_comes_whole_and_the_session_goes_on(shared: Bench, size: in
     connection.close()
 
 
-def test_a_long_server_sent_event_comes_whole(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        assert len(connection.ask("tools/call", call("sse_big_event", bytes=5_000_000)).raw) == 5_000_000
+def test_a_long_server_sent_event_comes_whole(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern"))
+    assert len(connection.ask("tools/call", call("sse_big_event", bytes=5_000_000)).raw) == 5_000_000
 
 
 def test_a_line_past_the_cap_is_cut_and_said(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,16 +105,15 @@ def test_a_line_past_the_cap_is_cut_and_said(bench: Bench, monkeypatch: pytest.M
 
 @pytest.mark.parametrize("name", ["long_line", "sse_big_event"])
 def test_an_http_answer_past_the_cap_fails_that_call_alone(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, name: str
+    bench: Bench, chaos_url: str, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.setattr(http_base, "LINE_CAP", 100_000)
     monkeypatch.setattr(sse, "LINE_CAP", 100_000)
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        with pytest.raises(HttpFailed, match="more than 100,000 bytes"):
-            connection.ask("tools/call", call(name, bytes=300_000))
-        assert bench.anomalies() == ["too-long"]
-        assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
+    connection = bench.open(http(chaos_url, era="modern"))
+    with pytest.raises(HttpFailed, match="more than 100,000 bytes"):
+        connection.ask("tools/call", call(name, bytes=300_000))
+    assert bench.anomalies() == ["too-long"]
+    assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
 
 
 @pytest.mark.parametrize("name", ["stderr_flood", "stderr_unbroken"])
@@ -172,35 +170,32 @@ def test_our_frames_have_a_fixed_form(bench: Bench) -> None:
     ]
 
 
-def test_over_http_frames_name_the_exchange_that_carried_them(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        reply = connection.ask("tools/call", call("sse_fields"))
-        carried = [bench.events[seq - 1].body["http"] for seq in (reply.request_seq, reply.seq)]
-        assert carried[0] == carried[1]
-        assert bench.events[reply.seq - 1].body["sse"] == {"event": "message", "id": "7", "retry": 1500}
-        phases = [e.body["phase"] for e in bench.of("http") if carried[0] in (e.seq, e.pair)]
-        assert phases == ["request", "response", "end"]
-        connection.ask("tools/call", call("sse_keepalive_comments"))
-        comments = [e.body["sse"] for e in bench.of("http") if "sse" in e.body]
-        assert comments == [{"comment": "ping"}, {"comment": ""}, {"comment": "bye"}]
+def test_over_http_frames_name_the_exchange_that_carried_them(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern"))
+    reply = connection.ask("tools/call", call("sse_fields"))
+    carried = [bench.events[seq - 1].body["http"] for seq in (reply.request_seq, reply.seq)]
+    assert carried[0] == carried[1]
+    assert bench.events[reply.seq - 1].body["sse"] == {"event": "message", "id": "7", "retry": 1500}
+    phases = [e.body["phase"] for e in bench.of("http") if carried[0] in (e.seq, e.pair)]
+    assert phases == ["request", "response", "end"]
+    connection.ask("tools/call", call("sse_keepalive_comments"))
+    comments = [e.body["sse"] for e in bench.of("http") if "sse" in e.body]
+    assert comments == [{"comment": "ping"}, {"comment": ""}, {"comment": "bye"}]
 
 
-def test_an_http_body_that_is_no_frame_is_kept_with_its_end(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        with pytest.raises(HttpFailed) as caught:
-            connection.ask("tools/call", call("html_500"))
-        end = bench.of("http", phase="end", pair=caught.value.facts["http_seq"])[0]
-        assert end.raw == b"<!doctype html><title>Error</title><h1>The proxy is unwell</h1>\n"
-        assert (caught.value.facts["status"], end.body["bytes"]) == (500, len(end.raw))
-        with pytest.raises(HttpFailed, match=r"invalid UTF-8 at byte \d+"):
-            connection.ask("tools/call", call("bad_utf8_body"))
+def test_an_http_body_that_is_no_frame_is_kept_with_its_end(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern"))
+    with pytest.raises(HttpFailed) as caught:
+        connection.ask("tools/call", call("html_500"))
+    end = bench.of("http", phase="end", pair=caught.value.facts["http_seq"])[0]
+    assert end.raw == b"<!doctype html><title>Error</title><h1>The proxy is unwell</h1>\n"
+    assert (caught.value.facts["status"], end.body["bytes"]) == (500, len(end.raw))
+    with pytest.raises(HttpFailed, match=r"invalid UTF-8 at byte \d+"):
+        connection.ask("tools/call", call("bad_utf8_body"))
 
 
-def test_notifications_behind_an_answer_on_its_stream_are_recorded(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        reply = connection.ask("tools/call", call("sse_after_response"))
-        late = bench.of("rpc", method="notifications/message")[0]
-        assert late.seq > reply.seq
+def test_notifications_behind_an_answer_on_its_stream_are_recorded(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern"))
+    reply = connection.ask("tools/call", call("sse_after_response"))
+    late = bench.of("rpc", method="notifications/message")[0]
+    assert late.seq > reply.seq

@@ -14,7 +14,7 @@ from pathlib import Path
 import anyio
 import psutil
 import pytest
-from bench import BOUND, ROOT, SERVERS, Bench, call, chaos, chaos_http, http, python, script, stdio, text_of
+from bench import BOUND, ROOT, SERVERS, Bench, call, chaos, http, python, script, stdio, text_of
 
 from inspector.errors import ConnectionLost, LoupeError, TimedOut
 from inspector.settings.spec import ServerSpec, Timeouts
@@ -111,30 +111,30 @@ def test_a_time_out_on_stdio_is_told_to_the_server(bench: Bench, era: str) -> No
 
 
 @pytest.mark.parametrize(("era", "told"), [("modern", 0), ("handshake", 1)])
-def test_a_time_out_over_http_is_told_as_the_era_wants_it(bench: Bench, era: str, told: int) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era=era))
-        with pytest.raises(TimedOut):
-            connection.ask("tools/call", call("never_answer"), timeout=0.2, cause="housekeeping")
-        said = bench.of("rpc", method="notifications/cancelled")
-        assert [event.cause for event in said] == ["housekeeping"] * told
-        posted = next(e for e in bench.of("rpc", method="tools/call")).body["http"]
-        assert [e.body.get("aborted") for e in bench.of("http", phase="end", pair=posted)] == [True]
+def test_a_time_out_over_http_is_told_as_the_era_wants_it(
+    bench: Bench, chaos_url: str, era: str, told: int
+) -> None:
+    connection = bench.open(http(chaos_url, era=era))
+    with pytest.raises(TimedOut):
+        connection.ask("tools/call", call("never_answer"), timeout=0.2, cause="housekeeping")
+    said = bench.of("rpc", method="notifications/cancelled")
+    assert [event.cause for event in said] == ["housekeeping"] * told
+    posted = next(e for e in bench.of("rpc", method="tools/call")).body["http"]
+    assert [e.body.get("aborted") for e in bench.of("http", phase="end", pair=posted)] == [True]
 
 
 @pytest.mark.parametrize("where", ["stdio", "http"])
-def test_a_cancelled_call_is_recorded_and_frees_its_place(bench: Bench, where: str) -> None:
-    with chaos_http() as url:
-        connection = bench.open(chaos() if where == "stdio" else http(url))
-        asked = connection.submit("tools/call", call("never_answer"))
-        sent = bench.until(lambda event: event.method == "tools/call")
-        assert asked.cancel()
-        with pytest.raises(CancelledError):
-            asked.result(BOUND)
-        note = bench.error("cancelled")
-        assert (note.pair, note.body["origin"]) == (sent.seq, "console")
-        assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
-        assert connection.dispatcher.waiting == {}
+def test_a_cancelled_call_is_recorded_and_frees_its_place(bench: Bench, chaos_url: str, where: str) -> None:
+    connection = bench.open(chaos() if where == "stdio" else http(chaos_url))
+    asked = connection.submit("tools/call", call("never_answer"))
+    sent = bench.until(lambda event: event.method == "tools/call")
+    assert asked.cancel()
+    with pytest.raises(CancelledError):
+        asked.result(BOUND)
+    note = bench.error("cancelled")
+    assert (note.pair, note.body["origin"]) == (sent.seq, "console")
+    assert text_of(connection.ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
+    assert connection.dispatcher.waiting == {}
 
 
 def test_an_answer_after_the_time_out_is_joined_to_its_request(bench: Bench) -> None:
@@ -209,17 +209,16 @@ def test_other_calls_go_on_while_one_waits(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("where", ["stdio", "http"])
-def test_closing_settles_what_still_waits(bench: Bench, where: str) -> None:
-    with chaos_http() as url:
-        connection = bench.open(chaos() if where == "stdio" else http(url))
-        asked = connection.submit("tools/call", call("never_answer"))
-        bench.until(lambda event: event.method == "tools/call")
-        connection.close()
-        with pytest.raises(ConnectionLost, match="closed by Loupe"):
-            asked.result(BOUND)
-        with pytest.raises(ConnectionLost, match="closed by Loupe"):
-            connection.ask("tools/list")
-        assert (connection.state, bench.anomalies()) == (CLOSED, ["connection-closed"])
+def test_closing_settles_what_still_waits(bench: Bench, chaos_url: str, where: str) -> None:
+    connection = bench.open(chaos() if where == "stdio" else http(chaos_url))
+    asked = connection.submit("tools/call", call("never_answer"))
+    bench.until(lambda event: event.method == "tools/call")
+    connection.close()
+    with pytest.raises(ConnectionLost, match="closed by Loupe"):
+        asked.result(BOUND)
+    with pytest.raises(ConnectionLost, match="closed by Loupe"):
+        connection.ask("tools/list")
+    assert (connection.state, bench.anomalies()) == (CLOSED, ["connection-closed"])
 
 
 def test_a_good_server_leaves_when_its_stdin_closes(bench: Bench) -> None:
@@ -364,29 +363,26 @@ def open_files() -> list[str]:
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
-def test_twenty_connections_at_once_leave_nothing_behind(bench: Bench) -> None:
-    with chaos_http() as url:
-        bench.open(chaos(era="modern")).close()
-        bench.open(http(url, era="handshake")).close()
-        files, threads = open_files(), threading.active_count()
-        children = {child.pid for child in psutil.Process().children()}
-        specs = [http(url, era="handshake") if n % 2 else chaos(era="modern") for n in range(20)]
-        made = connections_of(bench, specs)
-        asked = [(n, each.submit("tools/call", call("echo", n=n))) for n, each in enumerate(made * 5)]
-        assert [text_of(future.result(BOUND).result) for _, future in asked] == [
-            f'{{"n":{n}}}' for n, _ in asked
-        ]
-        hanging = [each.submit("tools/call", call("never_answer")) for each in made]
-        bench.until(lambda _: sum(len(each.dispatcher.waiting) for each in made) == 20)
-        for each in made:
-            each.close()
-        for future in hanging:
-            with pytest.raises(ConnectionLost):
-                future.result(BOUND)
-        for child in psutil.Process().children():
-            assert child.pid in children or gone(child.pid)
-        assert bench.portal.call(count_tasks) == 1
-        assert (open_files(), threading.active_count()) == (files, threads)
+def test_twenty_connections_at_once_leave_nothing_behind(bench: Bench, chaos_url: str) -> None:
+    bench.open(chaos(era="modern")).close()
+    bench.open(http(chaos_url, era="handshake")).close()
+    files, threads = open_files(), threading.active_count()
+    children = {child.pid for child in psutil.Process().children()}
+    specs = [http(chaos_url, era="handshake") if n % 2 else chaos(era="modern") for n in range(20)]
+    made = connections_of(bench, specs)
+    asked = [(n, each.submit("tools/call", call("echo", n=n))) for n, each in enumerate(made * 5)]
+    assert [text_of(future.result(BOUND).result) for _, future in asked] == [f'{{"n":{n}}}' for n, _ in asked]
+    hanging = [each.submit("tools/call", call("never_answer")) for each in made]
+    bench.until(lambda _: sum(len(each.dispatcher.waiting) for each in made) == 20)
+    for each in made:
+        each.close()
+    for future in hanging:
+        with pytest.raises(ConnectionLost):
+            future.result(BOUND)
+    for child in psutil.Process().children():
+        assert child.pid in children or gone(child.pid)
+    assert bench.portal.call(count_tasks) == 1
+    assert (open_files(), threading.active_count()) == (files, threads)
     assert set(bench.anomalies()) == {"connection-closed"}
 
 

@@ -8,12 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import httpx2
 import pytest
 from bench import BOUND, SERVERS, Bench, call, chaos_http, http, serving, text_of
 
 from inspector.errors import HttpFailed, NetworkFailed, TlsFailed
+from inspector.wire.events import Journal
 from inspector.wire.http import HttpTransport
-from inspector.wire.http_base import is_loopback
+from inspector.wire.http_base import Exchange, is_loopback, refuse_status
+from inspector.wire.link import Link
 
 LOST = [("session_lost_400", 400), ("session_lost_401", 401)]
 
@@ -45,17 +48,18 @@ def test_a_lost_session_is_opened_again_once_and_said(bench: Bench) -> None:
         assert sessions == [None, *["chaos-session-1"] * 2, None, *["chaos-session-2"] * 2]
 
 
-def test_a_session_lost_under_several_calls_is_opened_again_once_for_all(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="handshake"))
-        assert isinstance(connection.transport, HttpTransport)
-        connection.transport.session_id = "never-given"  # the server answers 404 to each of them
-        asked = [connection.submit("tools/call", call("echo", n=n)) for n in range(6)]
-        assert [text_of(each.result(BOUND).result) for each in asked] == [f'{{"n":{n}}}' for n in range(6)]
-        assert bench.asked().count("initialize") == 2
-        assert bench.anomalies().count("session-lost") == 1
-        ids = [event.id for event in bench.of("rpc", kind="request")]
-        assert len(ids) == len(set(ids))
+def test_a_session_lost_under_several_calls_is_opened_again_once_for_all(
+    bench: Bench, chaos_url: str
+) -> None:
+    connection = bench.open(http(chaos_url, era="handshake"))
+    assert isinstance(connection.transport, HttpTransport)
+    connection.transport.session_id = "never-given"  # the server answers 404 to each of them
+    asked = [connection.submit("tools/call", call("echo", n=n)) for n in range(6)]
+    assert [text_of(each.result(BOUND).result) for each in asked] == [f'{{"n":{n}}}' for n in range(6)]
+    assert bench.asked().count("initialize") == 2
+    assert bench.anomalies().count("session-lost") == 1
+    ids = [event.id for event in bench.of("rpc", kind="request")]
+    assert len(ids) == len(set(ids))
 
 
 def test_what_the_environment_put_into_the_url_is_hidden_in_the_error_after_a_lost_session_too(
@@ -73,34 +77,31 @@ def test_what_the_environment_put_into_the_url_is_hidden_in_the_error_after_a_lo
 
 @pytest.mark.parametrize(("fault", "status"), LOST)
 def test_a_session_refused_with_another_status_is_a_broken_rule(
-    bench: Bench, fault: str, status: int
+    bench: Bench, chaos_url: str, fault: str, status: int
 ) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="handshake"))
-        with pytest.raises(HttpFailed) as caught:
-            connection.ask("tools/call", call(fault))
-        assert caught.value.message == (
-            f"The server answered HTTP {status} to our session id; a lost session is to be answered with 404"
-        )
-        assert caught.value.facts["status"] == status
-        assert bench.asked().count("initialize") == 1
+    connection = bench.open(http(chaos_url, era="handshake"))
+    with pytest.raises(HttpFailed) as caught:
+        connection.ask("tools/call", call(fault))
+    assert caught.value.message == (
+        f"The server answered HTTP {status} to our session id; a lost session is to be answered with 404"
+    )
+    assert caught.value.facts["status"] == status
+    assert bench.asked().count("initialize") == 1
 
 
-def test_a_missing_endpoint_under_a_session_is_asked_again_once_only(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="handshake"))
-        with pytest.raises(HttpFailed, match="HTTP 404: it no longer knows this session"):
-            connection.ask("tools/call", call("bare_404"))
-        assert bench.asked().count("initialize") == 2
+def test_a_missing_endpoint_under_a_session_is_asked_again_once_only(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="handshake"))
+    with pytest.raises(HttpFailed, match="HTTP 404: it no longer knows this session"):
+        connection.ask("tools/call", call("bare_404"))
+    assert bench.asked().count("initialize") == 2
 
 
-def test_status_and_code_are_shown_at_once(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="handshake"))
-        for name, code, status in (("json_400", -32600, 400), ("json_500", -32603, 500)):
-            with pytest.raises(Exception, match="The server answered with error") as caught:
-                connection.ask("tools/call", call(name))
-            assert (caught.value.code, caught.value.facts["status"]) == (code, status)  # type: ignore[attr-defined]
+def test_status_and_code_are_shown_at_once(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="handshake"))
+    for name, code, status in (("json_400", -32600, 400), ("json_500", -32603, 500)):
+        with pytest.raises(Exception, match="The server answered with error") as caught:
+            connection.ask("tools/call", call(name))
+        assert (caught.value.code, caught.value.facts["status"]) == (code, status)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("fault", ["get_refused=404", "get_refused=405", "get_refused=500", "get_hangs"])
@@ -129,21 +130,19 @@ def test_notifications_of_the_optional_stream_arrive(bench: Bench) -> None:
         assert bench.anomalies() == []
 
 
-def test_the_modern_era_opens_no_stream_and_no_session(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        connection.ask("tools/call", call("echo", a=1))
-        connection.close()
-        assert {e.body["method"] for e in bench.of("http", phase="request")} == {"POST"}
-        last = verb(bench, "POST")[-1]
-        assert (last["mcp-method"], last["mcp-name"]) == ("tools/call", "echo")
-        assert (last["mcp-protocol-version"], "mcp-session-id" in last) == ("2026-07-28", False)
+def test_the_modern_era_opens_no_stream_and_no_session(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern"))
+    connection.ask("tools/call", call("echo", a=1))
+    connection.close()
+    assert {e.body["method"] for e in bench.of("http", phase="request")} == {"POST"}
+    last = verb(bench, "POST")[-1]
+    assert (last["mcp-method"], last["mcp-name"]) == ("tools/call", "echo")
+    assert (last["mcp-protocol-version"], "mcp-session-id" in last) == ("2026-07-28", False)
 
 
-def test_a_session_is_ended_politely(bench: Bench) -> None:
-    with chaos_http() as url:
-        bench.open(http(url, era="handshake")).close()
-        assert statuses(bench, "DELETE") == [204]
+def test_a_session_is_ended_politely(bench: Bench, chaos_url: str) -> None:
+    bench.open(http(chaos_url, era="handshake")).close()
+    assert statuses(bench, "DELETE") == [204]
 
 
 @pytest.mark.parametrize(("fault", "expected"), [("delete_hangs", [None]), ("delete_405", [405])])
@@ -158,40 +157,13 @@ def test_a_session_end_that_is_refused_or_hangs_holds_nothing_up(
 @pytest.mark.parametrize(
     ("fault", "place"), [("redirect_loop", "/mcp"), ("redirect_away", "http://elsewhere.invalid/mcp")]
 )
-def test_redirects_are_shown_and_not_followed(bench: Bench, fault: str, place: str) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern"))
-        start = len(verb(bench, "POST"))
-        with pytest.raises(HttpFailed, match="The server redirects") as caught:
-            connection.ask("tools/call", call(fault))
-        assert caught.value.message.endswith(f" to {place}")
-        assert len(verb(bench, "POST")) == start + 1
-
-
-@pytest.fixture(scope="module")
-def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A self-signed certificate for 127.0.0.1 and its key, in one file."""
-    from datetime import UTC, datetime, timedelta
-    from ipaddress import ip_address
-
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loupe test")])
-    now = datetime.now(UTC)
-    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-    made = made.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    made = made.add_extension(
-        x509.SubjectAlternativeName([x509.IPAddress(ip_address("127.0.0.1"))]), critical=False
-    )
-    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    plain = serialization.NoEncryption()
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    path = tmp_path_factory.mktemp("tls") / "self.pem"
-    path.write_bytes(made.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM) + private)
-    return path
+def test_redirects_are_shown_and_not_followed(bench: Bench, chaos_url: str, fault: str, place: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern"))
+    start = len(verb(bench, "POST"))
+    with pytest.raises(HttpFailed, match="The server redirects") as caught:
+        connection.ask("tools/call", call(fault))
+    assert caught.value.message.endswith(f" to {place}")
+    assert len(verb(bench, "POST")) == start + 1
 
 
 def test_a_self_signed_certificate_is_refused_by_name(bench: Bench, pem: Path) -> None:
@@ -212,9 +184,9 @@ def test_a_private_authority_is_trusted_when_told_so(
         assert text_of(bench.open(http(url)).ask("tools/call", call("echo", a=1)).result) == '{"a":1}'
 
 
-def test_plain_http_asked_for_tls_says_so(bench: Bench) -> None:
-    with chaos_http() as url, pytest.raises(TlsFailed, match="TLS with 127"):
-        bench.open(http(url.replace("http:", "https:")))
+def test_plain_http_asked_for_tls_says_so(bench: Bench, chaos_url: str) -> None:
+    with pytest.raises(TlsFailed, match="TLS with 127"):
+        bench.open(http(chaos_url.replace("http:", "https:")))
 
 
 @contextmanager
@@ -269,13 +241,20 @@ def test_which_hosts_are_this_machine(host: str, expected: bool) -> None:
     assert is_loopback(host) == expected
 
 
-def test_headers_of_the_definition_and_of_a_call_are_sent(bench: Bench) -> None:
-    with chaos_http() as url:
-        connection = bench.open(http(url, era="modern", headers={"X-Team": "blue"}))
-        asked = call("echo", owner="ünï")
-        connection.ask("tools/call", asked, headers={"Mcp-Param-Owner": "=?base64?w7xuw68=?="})
-        last = verb(bench, "POST")[-1]
-        assert (last["x-team"], last["mcp-param-owner"]) == ("blue", "=?base64?w7xuw68=?=")
+@pytest.mark.parametrize(
+    ("host", "says"), [("127.0.0.1:80", "try localhost"), ("h.example", "whoever runs it")]
+)
+def test_a_refusal_blames_the_spelling_of_localhost_only_there(host: str, says: str) -> None:
+    found = Exchange(Link(Journal(), 1), httpx2.Response(403), 1)
+    assert says in refuse_status(found, b"", f"http://{host}/mcp").remedy
+
+
+def test_headers_of_the_definition_and_of_a_call_are_sent(bench: Bench, chaos_url: str) -> None:
+    connection = bench.open(http(chaos_url, era="modern", headers={"X-Team": "blue"}))
+    asked = call("echo", owner="ünï")
+    connection.ask("tools/call", asked, headers={"Mcp-Param-Owner": "=?base64?w7xuw68=?="})
+    last = verb(bench, "POST")[-1]
+    assert (last["x-team"], last["mcp-param-owner"]) == ("blue", "=?base64?w7xuw68=?=")
 
 
 def test_closing_while_the_optional_stream_hangs_is_no_failure(bench: Bench) -> None:

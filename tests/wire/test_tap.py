@@ -649,9 +649,10 @@ def test_a_name_that_is_not_this_machine_is_refused(tmp_path: Path) -> None:
     assert peer.came == b""
 
 
-def test_a_server_that_is_not_there_is_a_bad_gateway(tmp_path: Path) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "a" * 64 + ".example"])
+def test_a_server_that_is_not_there_is_a_bad_gateway(tmp_path: Path, host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        url = f"http://127.0.0.1:{taken.getsockname()[1]}/mcp"
+        url = f"http://{host}:{taken.getsockname()[1]}/mcp"
     with http_tap(tmp_path, url) as tapped, connect(tapped) as client:
         client.sendall(b"GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert receive(client, 12).startswith(b"HTTP/1.1 502")
