@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Final
 
 from inspector.catalog.difference.change import BREAKING, KINDS, SEVERITIES, Change
@@ -157,7 +158,7 @@ def _grew(title: str, before: int | None, after: int | None, most: float) -> Vio
     rule = "budget-increase"
     if before is None or after is None:
         return Violation(rule, BREAKING, f"{title}: unknown, so its growth cannot be checked")
-    if after <= before * (1 + most):
+    if after - before <= before * Fraction(str(most)):  # floats would refuse 100 → 115 at 15 %
         return None
     share = f"{(after - before) / before:+.1%}" if before else "from nothing"
     said = f"{BUDGETS[rule]}: {title} {before:,} → {after:,} ({share}, allowed {most:+.1%})"

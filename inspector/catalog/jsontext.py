@@ -220,6 +220,11 @@ def utf8(text: str) -> bytes:
     return text.encode("utf-8", "backslashreplace")
 
 
+def size(text: str) -> int:
+    """How many bytes `utf8` makes of it."""
+    return len(text) if text.isascii() else len(utf8(text))
+
+
 def compact(text: str) -> str:
     r"""Valid JSON text without spaces: key order, duplicate keys and number spellings stay as they are.
 

@@ -41,11 +41,12 @@ class _Walk:
 
 @dataclass(slots=True)
 class _Connection:
-    """What the events told about one connection so far. asked: cursors by the seq and the id of their request."""
+    """What the events told about one connection so far. asked: method and cursor by the seq and the id of a request.
+    walks: the last whole one, and those that were broken off or go on."""
 
     facts: dict[str, Any] = field(default_factory=dict)
     instructions: str | None = None
-    asked: dict[Any, tuple[str, str | None]] = field(default_factory=dict)
+    asked: dict[str, tuple[str, str | None]] = field(default_factory=dict)
     walks: list[_Walk] = field(default_factory=list)
 
 
@@ -85,24 +86,26 @@ def _take(known: _Connection, event: dict[str, Any]) -> None:
     """Note a request for a list or an opening; add an answer to the walk it belongs to."""
     kind, method = event.get("kind"), event.get("method")
     if kind == "request" and method in (_METHOD, *_OPENINGS):
-        params = _parsed(_raw(event)).get("params")
+        params = parsed(_raw(event)).get("params")
         cursor = params.get("cursor") if isinstance(params, dict) else None
-        known.asked[event.get("seq")] = known.asked[_id(event)] = (str(method), cursor)
+        known.asked[_key(event, "seq")] = known.asked[_key(event, "id")] = (str(method), cursor)
     elif kind == "result":
-        asked = known.asked.get(event.get("pair")) or known.asked.get(_id(event))
+        pair = "seq " + json.dumps(event.get("pair"))
+        asked = known.asked.get(pair) or known.asked.get(_key(event, "id"))
         if asked is not None and asked[0] == _METHOD:
             _add_page(known, asked[1], event)
         elif asked is not None:
-            _read_opening(known, _parsed(_raw(event)).get("result"))
+            _read_opening(known, parsed(_raw(event)).get("result"))
 
 
-def _id(event: dict[str, Any]) -> str:
-    return "id " + json.dumps(event.get("id"))
+def _key(event: dict[str, Any], name: str) -> str:
+    """A member as text: what a file holds there may be anything."""
+    return f"{name} " + json.dumps(event.get(name))
 
 
 def _add_page(known: _Connection, cursor: str | None, event: dict[str, Any]) -> None:
     raw = _raw(event)
-    result = _parsed(raw).get("result")
+    result = parsed(raw).get("result")
     next_cursor = result.get("nextCursor") if isinstance(result, dict) else None
     waiting = [walk for walk in known.walks if not walk.complete and walk.next_cursor == cursor]
     if cursor is not None and waiting:
@@ -113,6 +116,8 @@ def _add_page(known: _Connection, cursor: str | None, event: dict[str, Any]) -> 
     walk.pages.append(Page(cursor, raw, _microseconds(event.get("at")), event.get("seq")))
     walk.next_cursor = next_cursor
     walk.complete = next_cursor is None and not event.get("cut") and walk.pages[0].cursor is None
+    last = next((each for each in reversed(known.walks) if each.complete), None)
+    known.walks = [each for each in known.walks if each is last or not each.complete]
 
 
 def _read_opening(known: _Connection, result: Any) -> None:
@@ -153,9 +158,10 @@ def _raw(event: dict[str, Any]) -> bytes:
         return raw.encode("utf-8", "backslashreplace")
 
 
-def _parsed(raw: bytes) -> dict[str, Any]:
+def parsed(raw: bytes | None) -> dict[str, Any]:
+    """A recorded frame; {} when it is no JSON object, or was not kept."""
     try:
-        value = jsontext.loads(raw)
+        value = jsontext.loads(raw or b"")
     except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

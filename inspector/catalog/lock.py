@@ -1,4 +1,4 @@
-"""A catalog pinned in a file: canonical definitions, their hashes, totals and hints. Pure but for reading the file.
+"""A catalog pinned in a file: canonical definitions, their hashes, totals and hints. Pure.
 
 The bytes are the same for the same catalog, whatever the order the server lists it in, except `created`.
 """
@@ -6,7 +6,6 @@ The bytes are the same for the same catalog, whatever the order the server lists
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 from typing import Any, Final
 
 from inspector.catalog import jsontext
@@ -16,11 +15,11 @@ from inspector.catalog.jsontext import utf8
 from inspector.catalog.measure import measure_item
 from inspector.catalog.snapshot import ABSENT, Item, read_pages
 from inspector.errors import FileError
-from inspector.settings.files import read_bytes
 
 SCHEMA: Final = "mcp-loupe/lock/1"
 _FAMILY: Final = "mcp-loupe/lock/"
 _TOTALS: Final = ("wire_bytes", "spelling_bytes", "envelope_bytes")
+_COUNTED: Final = ("definitions", "wire")
 
 
 def lock_of(side: Side, created: str) -> dict[str, Any]:
@@ -76,18 +75,14 @@ def _without_created(content: bytes) -> list[bytes]:
     return [line for line in content.split(b"\n") if not line.startswith(b' "created": ')]
 
 
-def read_lock(path: Path) -> dict[str, Any]:
-    """The lock in a file. Raises FileError when it is none, is newer, or was edited so that a hash does not fit."""
-    return parse_lock(read_bytes(path), str(path))
-
-
 def is_lock(content: bytes) -> bool:
     """Whether the bytes look like one of our locks, of any version."""
     return _FAMILY.encode() in content[:200]
 
 
 def parse_lock(content: bytes, where: str) -> dict[str, Any]:
-    """`read_lock` of bytes at hand."""
+    """The lock in a file's content. Raises FileError, which calls the file `where`, when it is none, is newer, or was
+    edited so that a hash does not fit or a number is none."""
     remedy = "Make it again: mcp-loupe lock TARGET -o FILE."
     try:
         document = jsontext.loads(content)
@@ -110,17 +105,29 @@ def _fault(document: dict[str, Any]) -> str:
     tools, totals = document.get("tools"), document.get("totals")
     if not isinstance(tools, list) or not isinstance(totals, dict):
         return "it has no tools or no totals"
-    if not all(_is_size(totals.get(name)) for name in _TOTALS):
+    counted = _counted(document)
+    if not all(map(_is_size, [*(totals.get(name) for name in _TOTALS), *map(counted.get, _COUNTED)])):
         return "its totals are no numbers"
+    if not all(isinstance(document.get(name), str | None) for name in ("era", "protocol_version")):
+        return "its era or its protocol_version is no text"
     for number, tool in enumerate(tools, 1):
         if not isinstance(tool, dict) or not isinstance(tool.get("definition"), str):
             return f"tool {number} has no definition"
         if tool.get("sha256") != _sha256(tool["definition"]):
             return f"the definition of {str(tool.get('name'))!r} does not fit its sha256"
+        if not _is_size(tool.get("tokens")):
+            return f"the tokens of {str(tool.get('name'))!r} are no number"
     whole = "[" + ",".join([tool["definition"] for tool in tools]) + "]"
     if document.get("sha256") != _sha256(whole):
         return "its tools do not fit its sha256"
     return "" if isinstance(document.get("hints"), list) else "it has no hints"
+
+
+def _counted(document: dict[str, Any]) -> dict[str, Any]:
+    """The token totals by the lock's own tokenizer; {} when there are none."""
+    tokens = document["totals"].get("tokens")
+    found = tokens.get(str(document.get("tokenizer"))) if isinstance(tokens, dict) else None
+    return found if isinstance(found, dict) else {}
 
 
 def _is_size(value: Any) -> bool:
@@ -130,8 +137,7 @@ def _is_size(value: Any) -> bool:
 def side_of_lock(document: dict[str, Any], label: str) -> Side:
     """A lock as a side of a comparison; the sizes are those of the locked catalog."""
     tools = tuple([_tool(each) for each in document["tools"]])
-    totals, tokenizer = document["totals"], str(document.get("tokenizer"))
-    counted = (totals.get("tokens") or {}).get(tokenizer) or {}
+    totals, counted = document["totals"], _counted(document)
     declared = document.get("declared")
     info = document.get("server")
     return Side(
@@ -153,7 +159,7 @@ def side_of_lock(document: dict[str, Any], label: str) -> Side:
         protocol_version=document.get("protocol_version"),
         declared=tuple(map(str, declared)) if isinstance(declared, list) else None,
         instructions=document.get("instructions", ABSENT),
-        tokenizer=tokenizer,
+        tokenizer=str(document.get("tokenizer")),
     )
 
 

@@ -52,14 +52,14 @@ def measure_item(item: Item) -> Measure:
     """Weigh one item."""
     if not isinstance(item.value, dict):
         text = jsontext.compact_as_received(item.raw, item.value)
-        return Measure(item.name, _size(text), {"other": _size(text)}, text, item.broken)
+        return Measure(item.name, jsontext.size(text), {"other": jsontext.size(text)}, text, item.broken)
     try:
         members, plain = _members(item.raw, item.value)
     except RecursionError:
         text = jsontext.compact(item.raw)
-        return Measure(item.name, _size(text), {"other": _size(text)}, text, TOO_DEEP)
+        return Measure(item.name, jsontext.size(text), {"other": jsontext.size(text)}, text, TOO_DEEP)
     text = item.raw if plain else "{" + ",".join([member for _, member in members]) + "}"
-    size = _size(text)
+    size = jsontext.size(text)
     return Measure(item.name, size, _parts(members, size), text, item.broken)
 
 
@@ -69,7 +69,7 @@ def weigh(item: Item) -> tuple[Measure, str]:
     if members is not None:
         canonical = "{" + ",".join([member for _, member in sorted(members)]) + "}"
         if jsontext.is_as_written(item.raw, item.value, canonical, item.floats):
-            size = _size(item.raw)
+            size = jsontext.size(item.raw)
             return Measure(item.name, size, _parts(members, size), item.raw, item.broken), canonical
     return measure_item(item), jsontext.canonical(item.raw, item.value)
 
@@ -99,10 +99,6 @@ def _parts(members: list[tuple[str, str]], size: int) -> dict[str, int]:
     parts: dict[str, int] = {}
     for key, member in members:
         if key in PARTS and key != "other":
-            parts[key] = parts.get(key, 0) + _size(member)
+            parts[key] = parts.get(key, 0) + jsontext.size(member)
     parts["other"] = size - sum(parts.values())
     return parts
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(jsontext.utf8(text))

@@ -31,6 +31,13 @@ def at_pointer(root: Any, pointer: str) -> Any:
     return node
 
 
+def referred(reference: str, root: Any) -> Any:
+    """What a `$ref` points at within `root`, by JSON pointer; None when it leads outside, to an anchor or nowhere."""
+    if not reference.startswith("#") or reference[1:2] not in ("", "/"):
+        return None
+    return at_pointer(root, unquote(reference[1:]))
+
+
 def resolved(node: Any, root: Any) -> dict[str, Any] | None:
     """The node with its local `$ref`s and lone `allOf` followed; its own keywords win over the target's.
 
@@ -41,10 +48,10 @@ def resolved(node: Any, root: Any) -> dict[str, Any] | None:
         own = dict(node)
         if "$ref" in own:
             ref = own.pop("$ref")
-            if not isinstance(ref, str) or not ref.startswith("#") or ref in seen:
+            if not isinstance(ref, str) or ref in seen:
                 return None
             seen.add(ref)
-            target = at_pointer(root, unquote(ref[1:])) if ref[1:2] in ("", "/") else None
+            target = referred(ref, root)
         elif isinstance(own.get("allOf"), list) and len(own["allOf"]) == 1:
             target = own.pop("allOf")[0]
         else:

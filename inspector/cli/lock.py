@@ -22,10 +22,11 @@ from inspector.cli.options import TargetCommand, target_options
 from inspector.cli.output import write, write_file
 from inspector.cli.sides import Source, read_one, sources
 from inspector.cli.terminal import document_text, print_document, say, warn
-from inspector.errors import FileError, UsageError
+from inspector.errors import UsageError
+from inspector.settings.files import read_bytes
 
 FORMATS = ("text", "json", "junit", "sarif")
-_PER_CENT = re.compile(r"(\d+(?:\.\d+)?)\s*%\Z")
+_PER_CENT = re.compile(r"(\d{1,9}(?:\.\d+)?)\s*%\Z")
 
 
 @click.command("lock", cls=TargetCommand)
@@ -39,7 +40,7 @@ def lock(words: tuple[str, ...], output: Path, **options: Any) -> None:
     side = read_one(_only(sources(words, options)), options)
     document = lock_of(side, rfc3339(time.time_ns() // 1000))
     content = lock_bytes(document)
-    unchanged = output.is_file() and same_but_created(_content(output), content)
+    unchanged = output.is_file() and same_but_created(read_bytes(output), content)
     if not unchanged:  # the file of an unchanged catalog stays as it is, and so does its history
         write_file(output, content)
     written = {
@@ -82,7 +83,7 @@ def check_(
     if options["as_json"] and form not in (None, "json"):
         raise UsageError(f"--json and --format {form} contradict each other", "Give one of them")
     limits = _limits(options)
-    content = _content(lock_file)
+    content = read_bytes(lock_file)
     locked = side_of_lock(parse_lock(content, str(lock_file)), lock_file.name)
     if options["declare"] is None and locked.declared:
         options["declare"] = ",".join(locked.declared)  # what a server lists depends on it
@@ -100,15 +101,6 @@ def _only(named: list[Source]) -> Source:
     if len(named) > 1:
         raise UsageError(f"Two targets were given: {named[0].label} and {named[1].label}", "Give one")
     return named[0]
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as problem:
-        raise FileError(
-            f"{path} cannot be read: {problem.strerror or problem}.", "Check the path."
-        ) from problem
 
 
 def _limits(options: dict[str, Any]) -> Limits:
@@ -132,7 +124,7 @@ def _share(text: str | None) -> float | None:
     found = _PER_CENT.match(text.strip())
     if not found:
         raise UsageError("--max-increase wants a percentage", "Write for example --max-increase 5%")
-    return float(found[1]) / 100
+    return float(f"{found[1]}e-2")
 
 
 def _report(checked: Checked, form: str, lock_file: Path, content: bytes) -> str:

@@ -78,10 +78,25 @@ def test_a_hint_is_judged_by_what_it_means_present_or_absent(
     assert [(each.kind, each.severity) for each in row.changes] == [(kind, severity)]
 
 
-def test_one_and_true_are_not_the_same_default() -> None:
+def test_one_and_true_are_not_the_same_default_whatever_the_words_say() -> None:
     one, other = ({"type": "object", "properties": {"p": {"default": value}}} for value in (1, True))
     assert kinds(difference(side(named("a", inputSchema=one)), side(named("a", inputSchema=other)))) == [
         ("a", "changed", ["default-changed"])
+    ]
+    before, after = named("a", "Is it true?", inputSchema=one), named("a", "Is it?", inputSchema=other)
+    assert kinds(difference(side(before), side(after))) == [
+        ("a", "changed", ["description-changed", "default-changed"])
+    ]
+
+
+def test_one_and_one_point_nought_are_the_same_beside_a_boolean() -> None:
+    one, other = (
+        {"type": "object", "properties": {"p": {"minimum": value, "default": {"x": True, "y": 1}}}}
+        for value in (1, 1.0)
+    )
+    other["properties"]["p"]["default"] = {"y": 1, "x": True}
+    assert kinds(difference(side(named("a", inputSchema=one)), side(named("a", inputSchema=other)))) == [
+        ("a", "changed", ["equivalent"])
     ]
 
 

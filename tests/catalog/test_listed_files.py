@@ -118,7 +118,16 @@ def test_what_the_connection_told_about_itself_goes_along() -> None:
 
 
 def test_a_recording_of_nothing_has_no_walks_and_odd_events_do_no_harm() -> None:
-    assert walks_of_trace([{"t": "rpc"}, {"t": "rpc", "c": 1, "kind": "result", "raw": 7}, {"c": 1}]) == []
+    odd: list[dict[str, Any]] = [{"t": "rpc"}, {"c": 1}, {"t": "rpc", "c": 1, "kind": "result", "raw": 7}]
+    for value in ([1], {"a": 1}, None):
+        odd.append({"t": "rpc", "c": 1, "kind": "result", "raw": "{}", "pair": value, "id": value})
+    assert walks_of_trace(odd) == []
+
+
+def test_an_answer_is_found_by_whatever_its_request_was_numbered_with() -> None:
+    asked = {"t": "rpc", "c": 1, "seq": [1], "kind": "request", "method": "tools/list", "raw": "{}"}
+    answer = {"t": "rpc", "c": 1, "kind": "result", "pair": [1], "raw": '{"result":{"tools":[{"name":"a"}]}}'}
+    assert [names(walk) for walk in walks_of_trace([asked, answer])] == [["a"]]
 
 
 def test_each_line_that_is_not_blank_is_a_page() -> None:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from inspector.catalog.budgets import RULES, Checked, Limits, check
 from inspector.catalog.difference.comparing import difference
 from inspector.catalog.difference.side import LINES, Side, side_of
 from inspector.catalog.junit import junit
-from inspector.catalog.lock import lock_bytes, lock_of, read_lock, same_but_created, side_of_lock
+from inspector.catalog.lock import lock_bytes, lock_of, parse_lock, same_but_created, side_of_lock
 from inspector.catalog.sarif import sarif
 from inspector.catalog.snapshot import Page, Snapshot, read_pages
 from inspector.errors import FileError
@@ -108,15 +108,14 @@ def put(key: str, value: Any) -> Callable[[dict[str, Any]], None]:
         (edited(lambda d: d["tools"][0].update(definition="{}")), "does not fit its sha256"),
         (edited(lambda d: d["tools"].pop()), "tools do not fit its sha256"),
         (edited(put("hints", 7)), "no hints"),
+        (edited(lambda d: d["totals"].update(tokens={"o200k_base": {"wire": "9"}})), "totals are no numbers"),
+        (edited(lambda d: d["tools"][0].update(tokens="9")), "the tokens of 'a' are no number"),
+        (edited(put("era", 7)), "is no text"),
     ],
 )
-def test_a_lock_that_cannot_be_trusted_is_refused_in_one_sentence(
-    content: bytes, says: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "x.lock"
-    path.write_bytes(content)
+def test_a_lock_that_cannot_be_trusted_is_refused_in_one_sentence(content: bytes, says: str) -> None:
     with pytest.raises(FileError) as refused:
-        read_lock(path)
+        parse_lock(content, "x.lock")
     assert says in refused.value.message and refused.value.exit_code == 7 and refused.value.remedy
 
 
@@ -160,6 +159,21 @@ def test_growth_is_measured_against_the_lock() -> None:
     assert rules(checked(grown, increase=0.05)) == ["budget-increase"] * 3
     assert checked(grown, increase=5.0).ok
     assert "%" in checked(grown, increase=0.05).violations[0].message
+
+
+@pytest.mark.parametrize(
+    ("before", "most", "share"), [(100, 115, 0.15), (1000, 1007, 0.007), (100, 129, 0.29)]
+)
+def test_growth_by_just_what_is_allowed_holds(before: int, most: int, share: float) -> None:
+    """All of them are a little more than allowed when they are reckoned in floats."""
+    one = side(*TWO)
+
+    def of(size: int) -> Side:
+        totals = replace(one.totals, definition_tokens=size, wire_bytes=size, definition_bytes=size)
+        return replace(one, totals=totals)
+
+    assert check(of(before), of(most), Limits(increase=share)).ok
+    assert rules(check(of(before), of(most + 1), Limits(increase=share))) == ["budget-increase"] * 3
 
 
 def test_a_budget_on_an_unknown_number_does_not_pass_silently() -> None:
@@ -214,12 +228,16 @@ def test_a_check_that_holds_is_an_empty_sarif_run_and_a_junit_without_failures()
     assert ET.fromstring(junit(found).encode()).get("failures") == "0"
 
 
-def test_a_hint_of_five_thousand_digits_is_written_digit_for_digit_and_read_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tokens", [None, [1], {"o200k_base": [1]}])
+def test_token_totals_that_are_none_count_as_unknown(tokens: Any) -> None:
+    odd = side_of_lock(parse_lock(edited(lambda d: d["totals"].update(tokens=tokens)), "x"), "x")
+    assert (odd.totals.definition_tokens, odd.totals.wire_tokens) == (None, None)
+
+
+def test_a_hint_of_five_thousand_digits_is_written_digit_for_digit_and_read_again() -> None:
     digits = "9" * 5_000
     page = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[],"ttlMs":' + digits.encode() + b"}}"
     long = side_of(Snapshot("tools", (Page(None, page, 0),)), "s", LINES)
     content = lock_bytes(lock_of(long, NOON))
     assert f'"ttl_ms": {digits}'.encode() in content and b"Infinity" not in content
-    file = tmp_path / "s.lock"
-    file.write_bytes(content)
-    assert lock_bytes(read_lock(file)) == content
+    assert lock_bytes(parse_lock(content, "s.lock")) == content

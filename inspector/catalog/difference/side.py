@@ -117,7 +117,7 @@ def side_of(
 
 def _totals(listing: Listing, tools: tuple[Tool, ...], measured: MeasuredListing | None) -> Totals:
     definition_bytes = sum([tool.definition_bytes for tool in tools])
-    raw_bytes = sum([_size(item.raw) for item in listing.items])
+    raw_bytes = sum([jsontext.size(item.raw) for item in listing.items])
     wire_bytes = sum([page.wire_bytes for page in listing.pages])
     counted = measured.tokens if measured else None
     return Totals(
@@ -130,10 +130,6 @@ def _totals(listing: Listing, tools: tuple[Tool, ...], measured: MeasuredListing
         wire_tokens=counted.wire.value if counted else None,
         exact=counted is None or (counted.wire.exact and counted.definitions.exact),
     )
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(jsontext.utf8(text))
 
 
 def _faults(pages: Sequence[ListedPage]) -> list[str]:

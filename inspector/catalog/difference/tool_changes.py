@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
+import re
 from typing import Any, Final
 
 from inspector.catalog.difference.change import INPUT, OUTPUT, Change, change
 from inspector.catalog.difference.schema_changes import Equal, schema_changes
 from inspector.catalog.difference.side import Tool
-from inspector.catalog.jsontext import compact_value
 from inspector.catalog.schema import escape
 from inspector.catalog.snapshot import ABSENT
 
@@ -25,6 +25,8 @@ _SAFE: Final = {
     "openWorldHint": False,
 }
 """What a missing hint means (MCP schema, ToolAnnotations), and which value claims the less dangerous tool."""
+_NUMBER: Final = re.compile(r"[\[:,]-?[0-9]")
+"""In compact JSON; within strings too, which costs no more than the slower comparison."""
 
 
 def tool_changes(before: Tool, after: Tool) -> list[Change]:
@@ -57,17 +59,23 @@ def _broken(before: Tool, after: Tool) -> list[Change]:
 
 
 def _equality(before: Tool, after: Tool) -> Equal:
-    """Python takes 1 for true and 0 for false: where a boolean came or went, text is compared."""
-    for word in ("true", "false"):
-        if before.text.count(word) != after.text.count(word):
-            return _same_text
-    return operator.eq
+    """Python takes 1 for true and 0 for false: only where both a boolean and a number stand can that matter."""
+    texts = before.text, after.text
+    mixed = any("true" in text or "false" in text for text in texts) and any(map(_NUMBER.search, texts))
+    return _equal if mixed else operator.eq
 
 
-def _same_text(one: Any, other: Any) -> bool:
-    if one is ABSENT or other is ABSENT:
-        return one is other
-    return bool(one == other) and compact_value(one) == compact_value(other)
+def _equal(one: Any, other: Any) -> bool:
+    return bool(one == other) and not _confused(one, other)
+
+
+def _confused(one: Any, other: Any) -> bool:
+    """Whether a boolean stands for a number somewhere in two values that Python calls equal."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return type(one) is not type(other)
+    if isinstance(one, dict):
+        return any(_confused(each, other[key]) for key, each in one.items())
+    return isinstance(one, list) and any(map(_confused, one, other))
 
 
 def _members(before: Tool, after: Tool, equal: Equal) -> list[Change]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -77,8 +78,7 @@ def keys_repeated(subject: Subject) -> Iterator[Hit]:
         twice: list[str] = []
 
         def note(pairs: list[tuple[str, Any]], twice: list[str] = twice) -> None:
-            keys = [key for key, _ in pairs]
-            twice += [key for key in dict.fromkeys(keys) if keys.count(key) > 1]
+            twice += [key for key, times in Counter([key for key, _ in pairs]).items() if times > 1]
 
         json.loads(entry.raw, object_pairs_hook=note, parse_int=str)
         if twice:

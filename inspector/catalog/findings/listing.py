@@ -23,12 +23,16 @@ _METHODS: Final = {
 }
 
 
-def hints(subject: Subject) -> list[Hints]:
-    """The cache hints of each page that holds a list; [] outside the modern era, where they do not count."""
+def _hints(subject: Subject) -> dict[int, Hints]:
+    """The cache hints by page, from 1, of those that hold a list; {} outside the modern era, where they do not count."""
     if subject.era != MODERN:
-        return []
-    pages = [page for page in subject.pages if not page.fault]
-    return [assess(_result(page), method=_METHODS[subject.what], era=MODERN) for page in pages]
+        return {}
+    method = _METHODS[subject.what]
+    return {
+        number: assess(_result(page), method=method, era=MODERN)
+        for number, page in enumerate(subject.pages, 1)
+        if not page.fault
+    }
 
 
 def _result(page: ListedPage) -> dict[str, Any]:
@@ -111,12 +115,14 @@ def cursor_repeats(subject: Subject) -> Iterator[Hit]:
     across=True,
 )
 def cursor_ignored(subject: Subject) -> Iterator[Hit]:
-    pages: dict[tuple[str, ...], int] = {}
-    for number in range(len(subject.pages)):
-        texts = tuple([each.raw for each in subject.entries if each.page == number])
-        if texts and texts in pages:
-            yield Hit(None, "", f"page {number + 1} is page {pages[texts] + 1} again, {len(texts):,} items")
-        pages.setdefault(texts, number)
+    texts: dict[int, list[str]] = {}
+    for place, raw in zip(subject.places, subject.raws, strict=True):
+        texts.setdefault(place, []).append(raw)
+    first: dict[tuple[str, ...], int] = {}
+    for number, page in texts.items():
+        same = first.setdefault(tuple(page), number)
+        if same != number:
+            yield Hit(None, "", f"page {number + 1} is page {same + 1} again, {len(page):,} items")
 
 
 @rule(
@@ -183,7 +189,7 @@ def list_changes(subject: Subject) -> Iterator[Hit]:
     across=True,
 )
 def hints_missing(subject: Subject) -> Iterator[Hit]:
-    for number, page in enumerate(hints(subject), 1):
+    for number, page in _hints(subject).items():
         flags = (("ttlMs", page.ttl_present), ("cacheScope", page.scope_present))
         lost = [key for key, present in flags if not present]
         if lost:
@@ -200,7 +206,7 @@ def hints_missing(subject: Subject) -> Iterator[Hit]:
     across=True,
 )
 def hints_invalid(subject: Subject) -> Iterator[Hit]:
-    for number, page in enumerate(hints(subject), 1):
+    for number, page in _hints(subject).items():
         for violation in page.violations:
             if "missing" not in violation:
                 yield Hit(None, "", f"page {number}: {violation}")
@@ -216,7 +222,7 @@ def hints_invalid(subject: Subject) -> Iterator[Hit]:
     across=True,
 )
 def hints_differ(subject: Subject) -> Iterator[Hit]:
-    found = hints(subject)
+    found = list(_hints(subject).values())
     scopes = [page.scope for page in found]
     if len(set(scopes)) > 1:
         yield Hit(None, "", f"the scopes are {', '.join(scopes[:8])}: {list_scope(found).why}")
@@ -232,7 +238,7 @@ def hints_differ(subject: Subject) -> Iterator[Hit]:
     across=True,
 )
 def hints_never_fresh(subject: Subject) -> Iterator[Hit]:
-    found = hints(subject)
+    found = list(_hints(subject).values())
     if found and all(page.ttl_ms == 0 and page.ttl_present and not page.violations for page in found):
         size = sum(page.wire_bytes for page in subject.pages)
         yield Hit(None, "", f"ttlMs is 0: {size:,} bytes at every use")

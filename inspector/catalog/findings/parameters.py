@@ -12,6 +12,7 @@ from inspector.catalog.findings.rule import Hit, rule
 from inspector.catalog.findings.subject import Subject, Tool, list_of, object_of, some, text_of
 from inspector.catalog.findings.walk import Node
 from inspector.catalog.jsontext import compact_value
+from inspector.catalog.schema import referred
 from inspector.catalog.snapshot import ABSENT
 
 _SAYS_TYPE: Final = frozenset(
@@ -32,6 +33,7 @@ _SAYS_TYPE: Final = frozenset(
 )
 _COMBINED: Final = ("$ref", "allOf", "anyOf", "oneOf", "if", "patternProperties", "dependentSchemas")
 _SHARED: Final = ("$schema", "$defs", "definitions")
+_DEFINED: Final = ("/inputSchema/$defs/", "/inputSchema/definitions/")
 _PLAIN: Final = frozenset(("type", "title", "description", "default", "examples"))
 _NATIVE: Final[dict[str, tuple[type, ...]]] = {
     "string": (str,),
@@ -69,7 +71,7 @@ _OPEN_ENDED: Final = re.compile(
 )
 def parameter_description_missing(subject: Subject) -> Iterator[Hit]:
     for tool in subject.tools:
-        all_of_them = [node for node in tool.parameters if not node.path.startswith("/inputSchema/$defs/")]
+        all_of_them = [node for node in tool.parameters if not node.path.startswith(_DEFINED)]
         bare = [node for node in all_of_them if not _described(node, tool)]
         if bare:
             names = some([node.name or "" for node in bare])
@@ -80,9 +82,8 @@ def parameter_description_missing(subject: Subject) -> Iterator[Hit]:
 def _described(node: Node, tool: Tool) -> bool:
     if text_of(node.schema.get("description")).strip():
         return True
-    target = text_of(node.schema.get("$ref")).rpartition("/")[2]
-    definitions = object_of(object_of(tool.value.get("inputSchema")).get("$defs"))
-    return bool(text_of(object_of(definitions.get(target)).get("description")).strip())
+    target = referred(text_of(node.schema.get("$ref")), tool.value.get("inputSchema"))
+    return bool(text_of(object_of(target).get("description")).strip())
 
 
 @rule(
@@ -203,11 +204,12 @@ def enum_broken(subject: Subject) -> Iterator[Hit]:
             values = node.schema.get("enum")
             if not isinstance(values, list):
                 continue
+            name = node.name or node.path
             wrong = [repr(value)[:40] for value in values if not accepts(_type_alone(node.schema), {}, value)]
             if not values:
-                yield Hit(tool.index, f"{node.path}/enum", f"`{node.name}` has an empty enum")
+                yield Hit(tool.index, f"{node.path}/enum", f"`{name}` has an empty enum")
             elif wrong:
-                message = f"`{node.name}` is {node.schema['type']}, which {some(wrong)} is not"
+                message = f"`{name}` is {node.schema['type']}, which {some(wrong)} is not"
                 yield Hit(tool.index, f"{node.path}/enum", message)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, Final
-from urllib.parse import unquote
 
 import jsonschema_rs
 
@@ -12,7 +11,7 @@ from inspector.catalog.findings.rule import Hit, rule
 from inspector.catalog.findings.subject import Subject, Tool
 from inspector.catalog.findings.walk import Node
 from inspector.catalog.jsontext import quick_text
-from inspector.catalog.schema import at_pointer
+from inspector.catalog.schema import referred
 from inspector.catalog.validation import UNUSABLE, judge
 from inspector.protocol.eras import MODERN
 
@@ -189,7 +188,7 @@ def _refs(found: list[Node]) -> Iterator[tuple[Node, str]]:
 
 def _resolves(ref: str, root: Any, found: list[Node]) -> bool:
     """Whether a local reference leads anywhere; where an inner `$id` moves the root, it is taken to."""
-    if ref == "#" or (ref.startswith("#/") and at_pointer(root, unquote(ref[1:])) is not None):
+    if referred(ref, root) is not None:
         return True
     anchors = [node.schema.get(key) for node in found for key in ("$anchor", "$dynamicAnchor")]
     return ref[1:] in anchors or any("$id" in node.schema for node in found[1:])

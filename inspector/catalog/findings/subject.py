@@ -136,8 +136,9 @@ class Subject:
         return sum(each.definition_bytes for each in self.measures)
 
     def blocks(self) -> Iterator[Subject]:
-        """The list a block at a time, each parsed while it is looked at; the last one knows the instructions."""
-        for start in range(0, len(self.raws), _BLOCK):
+        """The list a block at a time, each parsed while it is looked at; the last one knows the instructions, and of an
+        empty list it is the only one."""
+        for start in range(0, len(self.raws) or 1, _BLOCK):
             end = min(start + _BLOCK, len(self.raws))
             said = self.instructions if end == len(self.raws) else None
             yield replace(self, kept=tuple(self._entries(start, end)), instructions=said)
@@ -204,7 +205,7 @@ def list_of(value: Any) -> list[Any]:
 
 def size_of(value: Any) -> int:
     """UTF-8 bytes of a parsed value as compact JSON."""
-    return len(jsontext.utf8(jsontext.compact_value(value)))
+    return jsontext.size(jsontext.compact_value(value))
 
 
 def some(names: list[str], most: int = 3) -> str:

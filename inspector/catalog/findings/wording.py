@@ -18,6 +18,9 @@ _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _FILLER: Final = re.compile("a|all|an|and|by|for|from|in|of|on|or|s|the|this|to|tool|with")
 _SAFETY: Final = "MCP 2026-07-28 server/tools#security; tool poisoning reports; ours"
 
+_WHITE: Final = re.compile(r"\\(?:[tnfr]|u00(?:0b|1[c-f]))")
+"""White space as compact JSON spells it: words that a line end parts must be found in the text, too."""
+
 # All for text in lower case, each beginning with what is literal: several times faster than one that ignores case.
 # What a description has no business saying: overruling other instructions,
 _OVERRULES: Final = re.compile(
@@ -124,7 +127,7 @@ def text_steers(subject: Subject) -> Iterator[Hit]:
 def _matching(subject: Subject, *patterns: re.Pattern[str]) -> Iterator[Hit]:
     for tool in subject.tools:
         # The definition as a whole first: nearly no tool matches, and walking its strings takes longer.
-        if not _first(patterns, tool.measure.text):
+        if not _first(patterns, _WHITE.sub(" ", tool.measure.text)):
             continue
         for path, text in strings(_prose(tool.value)):
             found = _first(patterns, text)
@@ -146,6 +149,7 @@ def _prose(tool: dict[str, object]) -> dict[str, object]:
 
 
 def _around(text: str, found: re.Match[str]) -> str:
+    text = text if len(text) == len(found.string) else found.string  # some letters are two in lower case
     start, end = max(0, found.start() - 30), min(len(text), found.end() + 40, found.start() + 200)
     return " ".join(text[start:end].split())
 
