@@ -159,7 +159,7 @@ def _model(command: str | None) -> Model | None:
             done = subprocess.run(argv, input=compact_value({"value": value, "schema": schema}).encode(),
                                   capture_output=True, timeout=MODEL_S, check=True)  # fmt: skip
             return json.loads(done.stdout)
-        except (OSError, subprocess.SubprocessError, ValueError) as problem:
+        except (OSError, subprocess.SubprocessError, ValueError, RecursionError) as problem:
             warn(f"--extract-with: {printable(str(problem))}")
             return None
 
@@ -175,7 +175,7 @@ def _print_stubs(stubs: Stubs, options: Mapping[str, Any]) -> None:
             {"tool": f.tool, "what": f.what, "path": f.path, "message": f.message} for f in stubs.findings
         ]
         print_document({"schema": "mcp-loupe/stubs/1", "language": options["stubs"], "level": options["level"],
-                        "text": text,                        "tokens": tokens, "findings": findings})  # fmt: skip
+                        "text": text, "tokens": tokens, "findings": findings})  # fmt: skip
     else:
         say(text, end="")
         warn(

@@ -27,13 +27,11 @@ from inspector.console.outcome import Outcome
 from inspector.console.rounds import Round, converse
 from inspector.console.tasks import TTL_MS, State, brought_by, follow
 from inspector.errors import Cancelled, UsageError
-from inspector.protocol import eras
-from inspector.protocol.headers import param_headers
 from inspector.protocol.numbers import integer
 from inspector.wire.connection import Connection
 from inspector.wire.dispatcher import RawJson, Reply
-from inspector.wire.http import HttpTransport
 from inspector.wire.link import encode_params
+from inspector.wire.mirrored import mirrored_headers
 
 KEPT = 200
 MOST_RUNS = 1000
@@ -141,7 +139,7 @@ def _refuse(name: str) -> Any:
 
 
 class Calls:
-    """The calls of one console, the last KEPT of them."""
+    """The calls of one console: all that run, and the last KEPT that ended."""
 
     def __init__(self, checker: Checker, asking: Asking) -> None:
         self._checker = checker
@@ -191,8 +189,8 @@ class Calls:
                 task=task,
             )  # fmt: skip
             self._calls[call.id] = call
-            while len(self._calls) > KEPT:
-                self._calls.popitem(last=False)
+            for old in [each for each in self._calls.values() if each.done][:-KEPT]:
+                del self._calls[old.id]
         call.first_seq = connection.link.journal.last_seq + 1
         most = connection.spec.timeouts.most if patient else None
         call.future = connection.start_task(self._run, connection, call, definition or {}, timeout, most)
@@ -274,8 +272,4 @@ async def judged(
 
 def call_headers(connection: Connection, definition: Mapping[str, Any], arguments: str) -> dict[str, str]:
     """The `Mcp-Param-*` headers a modern HTTP server wants mirrored from the arguments."""
-    modern = connection.peer is not None and connection.peer.era == eras.MODERN
-    if not modern or not isinstance(connection.transport, HttpTransport):
-        return {}
-    found, _faults = param_headers(definition.get("inputSchema"), jsontext.loads(arguments))
-    return dict(found)
+    return mirrored_headers(connection, definition.get("inputSchema"), jsontext.loads(arguments))

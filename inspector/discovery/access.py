@@ -36,7 +36,7 @@ def read_contexts(path: Path) -> dict[str, Access]:
     """`{"NAME": {"user", "tenant", "allow": [globs], "deny": [globs]}}` from a file. Raises FileError."""
     try:
         found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as problem:
+    except (OSError, ValueError, RecursionError) as problem:
         raise FileError(f"{path} holds no authorization contexts: {problem}", "Give a JSON object") from None
     return parse_contexts(found)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from inspector.catalog import jsontext
 from inspector.catalog.jsontext import compact_value
 from inspector.discovery import meta_tools
 from inspector.discovery.play import Setting, Strategy
@@ -62,7 +63,7 @@ def resized(registry: Registry, size: int, keep: str = "") -> Registry:
     for server in registry.servers:
         own = tuple([tool for tool in chosen if tool.server == server.key])
         if own:
-            size_bytes = meta_tools.size(meta_tools.listed([_listed(tool) for tool in own]))
+            size_bytes = jsontext.size(meta_tools.listed([_listed(tool) for tool in own]))
             servers.append(replace(server, tools=own, wire_bytes=size_bytes, measured=False))
     return registry_of(servers, registry.now_us, registry.revoked)
 

@@ -82,7 +82,7 @@ class HostCache(Generic[R]):
         self._most, self._most_bytes = most, most_bytes
         self._kept: OrderedDict[tuple[Any, ...], Kept[R]] = OrderedDict()
         self._refused: OrderedDict[tuple[Any, ...], Verdict] = OrderedDict()
-        self._changed: dict[tuple[str, str, str | None], tuple[int, Verdict]] = {}
+        self._changed: OrderedDict[tuple[str, str, str], tuple[int, Verdict]] = OrderedDict()
         self._doubts: dict[str, Verdict] = {}
         self._lock = threading.Lock()
 
@@ -227,29 +227,34 @@ class HostCache(Generic[R]):
 
     def notified(self, server: str, notification: str, params: Any, now_us: int) -> list[Kept[R]]:
         """A notification arrived; returns what it ended. Also answers still on their way will be ended (row 30)."""
-        ended = []
+        uri, ended = _uri(params), []
+        verdicts = {
+            method: freshness.invalidates(notification, params, method, uri) for method in freshness.CACHEABLE
+        }
+        stale = {method: verdict for method, verdict in verdicts.items() if verdict.what == "stale"}
+        if not stale:  # most notifications: progress and log messages come by the thousand
+            return []
         with self._lock:
-            for method in freshness.CACHEABLE:
-                uri = params.get("uri") if isinstance(params, Mapping) else None
-                verdict = freshness.invalidates(notification, params, method, uri)
-                if verdict.what == "stale":
-                    self._changed[server, method, uri if method == "resources/read" else ALL] = (
-                        now_us,
-                        verdict,
-                    )
+            for method, verdict in stale.items():
+                self._note_change((server, method, _changing(method, uri)), now_us, verdict)
             for place, each in list(self._kept.items()):
-                uri = each.key.params.get("uri") if isinstance(each.key.params, Mapping) else None
-                verdict = freshness.invalidates(notification, params, each.key.method, uri)
-                if each.key.server == server and verdict.what == "stale" and each.ended is None:
+                if each.key.server != server or each.ended is not None:
+                    continue
+                verdict = freshness.invalidates(notification, params, each.key.method, _uri(each.key.params))
+                if verdict.what == "stale":
                     self._kept[place] = _ended(each, verdict, now_us)
                     ended.append(self._kept[place])
         return ended
 
+    def _note_change(self, what: tuple[str, str, str], now_us: int, verdict: Verdict) -> None:
+        """For answers on their way; the latest ones, for a server may name any number of resources."""
+        self._changed[what] = (now_us, verdict)
+        self._changed.move_to_end(what)
+        while len(self._changed) > self._most:
+            self._changed.popitem(last=False)
+
     def _last_change(self, key: Key) -> tuple[int, Verdict | None]:
-        uri = key.params.get("uri") if isinstance(key.params, Mapping) else None
-        return self._changed.get(
-            (key.server, key.method, uri if key.method == "resources/read" else ALL), (0, None)
-        )
+        return self._changed.get((key.server, key.method, _changing(key.method, _uri(key.params))), (0, None))
 
     def disconnected(self, server: str, now_us: int) -> None:
         """Nobody tells of changes any more: what lived until a list_changed ends; what has its own time stays."""
@@ -273,6 +278,16 @@ class HostCache(Generic[R]):
                 for place in [place for place in held if place[0] == server]:
                     del held[place]
             self._doubts.pop(server, None)
+
+
+def _uri(params: Any) -> str | None:
+    found = params.get("uri") if isinstance(params, Mapping) else None
+    return found if isinstance(found, str) else None
+
+
+def _changing(method: str, uri: str | None) -> str:
+    """What of a method's answers a change is about."""
+    return uri or ALL if method == "resources/read" else ALL
 
 
 def _place(key: Key, context: str) -> tuple[Any, ...]:

@@ -8,29 +8,29 @@ from typing import Any
 from inspector.discovery.play import Asked, Caller
 from inspector.discovery.registry import Registry
 from inspector.errors import PeerError, UsageError
-from inspector.protocol import eras
-from inspector.protocol.headers import param_headers
 from inspector.wire.connection import Connection
 from inspector.wire.dispatcher import Reply
-from inspector.wire.events import C2S, S2C, Event
-from inspector.wire.http import HttpTransport
+from inspector.wire.events import Event
+from inspector.wire.mirrored import mirrored_headers
 
 CAUSE = "lab"
 
 
 class Sizes:
-    """A sink that notes how long each frame of one lab call was, by seq: other traffic is not ours."""
+    """A sink that notes how long each frame of one call was, and what an answer took, by seq. cause: of that call; other
+    traffic is not ours."""
 
-    def __init__(self, c: int) -> None:
-        self.c = c
+    def __init__(self, c: int, cause: str = CAUSE) -> None:
+        self.c, self.cause = c, cause
         self.bytes: dict[int, int] = {}
-        self.last: dict[str, int] = {}
+        self.ms: dict[int, float] = {}
 
     def __call__(self, event: Event) -> None:
-        ours = event.t == "rpc" and event.c == self.c and event.cause == CAUSE
+        ours = event.t == "rpc" and event.c == self.c and event.cause == self.cause
         if ours and event.raw is not None:
             self.bytes[event.seq] = len(event.raw)
-            self.last[event.dir] = event.seq
+            if event.ms is not None:
+                self.ms[event.seq] = event.ms
 
 
 def caller(connections: Mapping[str, Connection], registry: Registry) -> Caller:
@@ -59,10 +59,15 @@ def caller(connections: Mapping[str, Connection], registry: Registry) -> Caller:
 
 def _refused(sizes: Sizes, problem: PeerError) -> Asked:
     """A protocol error is an answer too: the model reads its text."""
-    asked, answered = sizes.last.get(C2S, 0), sizes.last.get(S2C, 0)
+    asked, answered = problem.facts.get("request_seq") or 0, problem.facts.get("seq") or 0
     result = {"content": [{"type": "text", "text": problem.text}], "isError": True}
     return Asked(
-        sizes.bytes.get(asked, 0), sizes.bytes.get(answered, 0), result, 0.0, (asked, answered), True
+        sizes.bytes.get(asked, 0),
+        sizes.bytes.get(answered, 0),
+        result,
+        sizes.ms.get(answered, 0.0),
+        (asked, answered),
+        True,
     )
 
 
@@ -70,10 +75,7 @@ def _headers(
     connection: Connection, registry: Registry, key: str, tool: str, arguments: Mapping[str, Any]
 ) -> dict[str, str]:
     """The `Mcp-Param-*` headers a modern HTTP server wants mirrored from the arguments."""
-    modern = connection.peer is not None and connection.peer.era == eras.MODERN
     server = registry.server(key)
-    if not modern or server is None or not isinstance(connection.transport, HttpTransport):
-        return {}
-    known = next((each for each in server.tools if each.name == tool), None)
+    known = next((each for each in (server.tools if server else ()) if each.name == tool), None)
     schema = None if known is None else known.value.get("inputSchema")
-    return dict(param_headers(schema, dict(arguments))[0])
+    return mirrored_headers(connection, schema, arguments)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inspector.catalog.jsontext import compact_value, utf8
+from inspector.catalog.jsontext import compact_value
 from inspector.discovery.access import Access
 from inspector.discovery.registry import Registry, Server, Tool
 
@@ -46,10 +46,6 @@ def replied(number: int, text: str, *, error: bool = False) -> str:
     """The tools/call result that carries `text`, synthesised."""
     result = compact_value({"content": [{"type": "text", "text": text}], "isError": error})
     return f'{{"jsonrpc":"2.0","id":{ENTRY_ID + 1 + number},"result":{result}}}'
-
-
-def size(text: str) -> int:
-    return len(utf8(text))
 
 
 def refusal(sentence: str) -> str:

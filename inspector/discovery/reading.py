@@ -13,7 +13,7 @@ from inspector.discovery.registry import Tool
 _NAMES = ("name", "tool_name", "toolName", "command")
 _SCHEMAS = ("inputSchema", "input_schema", "parameters", "schema", "parameter")
 _LINE = re.compile(
-    r"^\s*(?:[-*•]|\d+[.)]|#{1,6})\s*[`*]*([A-Za-z_][\w./-]*)[`*]*\s*[:(–—-]?\s*(.*)$", re.MULTILINE
+    r"^[^\S\n]*(?:[-*•]|\d+[.)]|#{1,6})\s*[`*]*([A-Za-z_][\w./-]*)[`*]*\s*[:(–—-]?\s*(.*)$", re.MULTILINE
 )
 _IN_DESCRIPTION = re.compile(r"<tool>\s*([\w.-]+)")
 _CAP = 5000

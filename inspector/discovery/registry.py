@@ -220,7 +220,8 @@ class Registry:
 
     def disconnected(self, key: str) -> Registry:
         """The server is gone: its entries stay, stale, and nothing of it can be called."""
-        return self.list_changed(key).with_server(replace(self._owner[key], connected=False))
+        stale = self.list_changed(key)
+        return stale.with_server(replace(stale._owner[key], connected=False))
 
     def with_server(self, server: Server) -> Registry:
         """Add a server, or put its new list in the place of the old one."""

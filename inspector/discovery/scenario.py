@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final
@@ -67,6 +67,11 @@ def setting_of(scenario: Scenario, weigher: Weigher | None = None, search: Searc
     """The dry setting of a scenario. weigher, search: kept from an earlier run of the same provider and method.
     Raises UsageError for what there is not."""
     own = dict(scenario.options)
+    for name, (fits, wanted) in _OPTIONS.items():
+        if name in own and not fits(own[name]):
+            raise UsageError(
+                f"The option {name} of this scenario cannot be {own[name]!r:.60}", f"Write {wanted}"
+            )
     if "preset" in own:
         own["preset"] = parse_preset(own["preset"])
     return Setting(
@@ -74,6 +79,26 @@ def setting_of(scenario: Scenario, weigher: Weigher | None = None, search: Searc
         search or Search(method_of(scenario.search)), scenario.query, scenario.access, scenario.window,
         scenario.always, options=own,
     )  # fmt: skip
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+
+
+def _is_named_lists(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(map(_is_names, value.values()))
+
+
+_OPTIONS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "categories": (
+        lambda value: value in ("server", "prefix", "meta") or _is_named_lists(value),
+        'server, prefix, meta, or {"CATEGORY": ["TOOL"]}',
+    ),
+    "always_servers": (_is_names, 'such as ["SERVER"]'),
+    "skills": (_is_named_lists, 'such as {"SKILL": ["SERVER"]}'),
+    "skill": (lambda value: isinstance(value, str), "the name of a skill"),
+}
+"""What strategies cannot check for themselves before they use it: whether it fits, and how to write it."""
 
 
 def parse_scenario(found: Any) -> Scenario:

@@ -53,11 +53,6 @@ def list_changed(state: State, key: str) -> State:
     )
 
 
-def page_expired(state: State, key: str, page: int) -> State:
-    registry = state.registry.page_expired(key, page)
-    return _noted(replace(state, registry=registry), "registry", f"page {page + 1} of {key} expired")
-
-
 def relisted(state: State, server: Server) -> State:
     """The host fetched the list again. It costs the wire, not the model."""
     registry = state.registry.with_server(server)

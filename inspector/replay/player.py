@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from inspector.errors import BadReply, LoupeError, PeerError
 from inspector.protocol import eras
-from inspector.protocol.headers import param_headers
 from inspector.replay.check import CALL, PLAYABLE, Refusal, Target, Tool, object_of, refusal, sent_params
 from inspector.replay.compare import Comparison, Ignore, compare
 from inspector.replay.conversation import ALONE, States
@@ -18,9 +17,9 @@ from inspector.replay.diff import comparison_json, outcome
 from inspector.replay.exchanges import Exchange, Recording, chosen
 from inspector.wire.connection import GRACE_S, Connection
 from inspector.wire.dispatcher import Reply
-from inspector.wire.http import HttpTransport
 from inspector.wire.link import RawJson
 from inspector.wire.listing import walk_whole
+from inspector.wire.mirrored import mirrored_headers
 
 CAUSE: Final = "replay"
 SAME, CHANGED, FAILED, REFUSED, CANCELLED = "same", "changed", "failed", "refused", "cancelled"
@@ -229,13 +228,13 @@ class Player:
             self._cursors[old] = new if isinstance(new, str) else None
 
     def _headers(self, exchange: Exchange) -> dict[str, str] | None:
-        """The `Mcp-Param-*` headers a modern HTTP server wants mirrored from a call's arguments."""
-        http = isinstance(self.connection.transport, HttpTransport)
-        if not self.target.modern or not http or exchange.method != CALL:
+        """The `Mcp-Param-*` headers of a call."""
+        if exchange.method != CALL:
             return None
         schema = object_of(self.target.tool(exchange.name)).get("inputSchema")
-        found, _faults = param_headers(schema, object_of(object_of(exchange.params).get("arguments")))
-        return dict(found)
+        return mirrored_headers(
+            self.connection, schema, object_of(object_of(exchange.params).get("arguments"))
+        )
 
 
 def document_of(recording: Recording, connection: Connection, played: Iterable[Played]) -> dict[str, Any]:

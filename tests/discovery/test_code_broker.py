@@ -14,7 +14,7 @@ from code_parts import Desk, Person, chaos, demo, desk
 from inspector.discovery.access import Access
 from inspector.discovery.code.broker import Rules
 from inspector.discovery.code.comparison import compare, model_text, texts_of
-from inspector.discovery.code.extract import Extractor
+from inspector.discovery.code.extract import Extractor, NotExtracted
 from inspector.discovery.code.keeping import kept, read_kept
 from inspector.discovery.code.limits import LimitHit, Limits, limits_of
 from inspector.discovery.code.monty import MontyRuntime
@@ -87,7 +87,10 @@ def test_every_call_is_recorded_with_its_cause_the_run_and_the_line_of_the_scrip
     result = flat.run(f"x = 1\n\n{READ}")
     (frame,) = flat.calls_recorded()[before:]
     assert (frame.cause, frame.op) == ("code", "code-1 line 3")
-    assert result.calls[0].line == 3 and result.calls[0].frames[0] == frame.seq
+    (call,) = result.calls
+    assert call.line == 3 and call.frames[0] == frame.seq
+    sizes = {each.seq: len(each.raw or b"") for each in flat.events}
+    assert (call.request_bytes, call.reply_bytes) == tuple([sizes[seq] for seq in call.frames])
 
 
 # --- permission
@@ -211,6 +214,9 @@ def test_tool_errors_protocol_errors_and_broken_outputs_are_exceptions_a_script_
     assert result.output == "RuntimeError\nOSError\nValueError\n"
     assert [call.outcome for call in result.calls] == ["tool_error", "protocol_error", "invalid_output"]
     assert [call.status for call in result.calls] == ["failed", "failed", "done"]
+    sizes = {each.seq: len(each.raw or b"") for each in broken.events}
+    for call in result.calls:
+        assert (call.request_bytes, call.reply_bytes) == tuple([sizes[seq] for seq in call.frames])
 
 
 def test_a_time_out_leaves_the_effect_unknown_and_a_resumed_run_asks_before_it_sends_it_again(
@@ -319,6 +325,30 @@ def test_extract_parses_then_validates_and_is_the_same_every_time() -> None:
     for value, type_ in (("x", "<class 'int'>"), ('{"n": "x"}', "<class 'Row'>"), ("1", "<class 'Nothing'>")):
         with pytest.raises(Exception, match="extract: "):
             extract(value, type_)
+
+
+def test_a_class_that_is_no_type_fits_nothing_however_often_it_is_tried() -> None:
+    extract = Extractor({}, "class Row:\n    n: nothing_such").extract
+    for _ in range(2):
+        with pytest.raises(NotExtracted, match="there is no type nothing_such"):
+            extract({"n": 1}, "Row")
+
+
+@pytest.mark.parametrize(
+    ("type_", "says"),
+    [
+        ("'a\\x00b'", "is no type"),
+        ("'" + "-" * 1_900 + "1'", "this UnaryOp is no type"),
+        ("-" * 1_900 + "1", "this UnaryOp is no type"),
+        ("f(x)", r"f\(x\) is no type"),
+        ("Literal[b'x']", "/enum/0 is of type bytes"),
+        ({"enum": {1, 2}}, "/enum is of type set"),
+        ({1: 2}, "a key that is no string"),
+    ],
+)
+def test_what_a_script_hands_over_as_a_type_ends_in_its_own_error(type_: object, says: str) -> None:
+    with pytest.raises(NotExtracted, match=says):
+        Extractor({}, "").extract("x", type_)
 
 
 def test_a_model_behind_extract_is_validated_like_anything_else() -> None:

@@ -170,8 +170,19 @@ def test_schemas_without_end_become_stubs_within_bounds() -> None:
     for _ in range(500):
         deep = {"type": "array", "items": deep}
     assert "Any" in stub_of_schema({"type": "object", "properties": {"d": deep}})
-    nowhere = {"type": "object", "properties": {"x": {"$ref": "https://example.org/s.json"}}}
-    assert "x: Any" in stub_of_schema(nowhere)
+    for nowhere in ("https://example.org/s.json", "#anchor", "#/x/²", "#/x/" + "9" * 5_000, "#/x/-1"):
+        assert "x: Any" in stub_of_schema(
+            {"type": "object", "properties": {"x": {"$ref": nowhere}}, "x": [{"type": "string"}]}
+        )
+
+
+def test_a_reference_with_an_escaped_name_is_followed() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"x": {"$ref": "#/$defs/a%20b"}},
+        "$defs": {"a b": {"type": "string"}},
+    }
+    assert "x: str" in stub_of_schema(schema)
 
 
 def test_the_checker_accepts_and_refuses_what_the_schema_does(pool: pydantic_monty.Monty) -> None:

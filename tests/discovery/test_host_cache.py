@@ -213,3 +213,17 @@ def test_what_is_longest_unused_goes_first() -> None:
     assert said(cache, keys[0]) == ("hit", 1)
     keep(cache, keys[2])
     assert [said(cache, key)[0] for key in keys] == ["hit", "miss", "hit"]
+
+
+def test_changes_of_resources_are_remembered_for_as_many_as_answers_are() -> None:
+    """A server may name any number of resources, and may name them by anything."""
+    cache: HostCache[str] = HostCache(most=2)
+    one, other = (Key("s", "cmd", "modern", "{}", "resources/read", {"uri": uri}) for uri in ("A", "3"))
+    for uri in ("A", "1", "2", "3"):
+        cache.notified("s", "notifications/resources/updated", {"uri": uri}, 150 * MS)
+    for odd in (["A"], {"A": 1}, None, 7):
+        assert cache.notified("s", "notifications/resources/updated", {"uri": odd}, 150 * MS) == []
+    keep(cache, other, at_ms=200, took_ms=100)
+    assert said(cache, other, at_ms=300) == ("invalidated", 30)
+    keep(cache, one, at_ms=200, took_ms=100)
+    assert said(cache, one, at_ms=300) == ("hit", 1)

@@ -91,6 +91,16 @@ def test_a_list_changed_beats_any_ttl_and_a_new_list_makes_fresh() -> None:
     assert gone.why == "unknown"
 
 
+def test_a_server_that_went_is_unavailable_and_its_list_stale_should_it_come_back() -> None:
+    gone = shop().disconnected("billing")
+    refusal = gone.resolve("billing__void_invoice")
+    assert isinstance(refusal, Refusal) and refusal.why == "unavailable"
+    back = gone.with_server(replace(gone.servers[0], connected=True))
+    refusal = back.resolve("billing__void_invoice")
+    assert isinstance(refusal, Refusal) and refusal.why == "stale"
+    assert len(names(back)) == 2
+
+
 def test_one_page_expires_alone() -> None:
     pages = (Page(None, answer(BILLING[0]), NOW_US), Page("2", answer(BILLING[1]), NOW_US))
     registry = registry_of([read_server(Snapshot("tools", pages, era="handshake"), "s")])

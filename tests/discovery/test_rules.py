@@ -279,6 +279,13 @@ def test_rule_5_wrong_arguments_are_answered_from_the_real_schema() -> None:
     assert state.called is None
 
 
+def test_rule_5_a_schema_that_is_none_is_refused_like_any_wrong_argument() -> None:
+    odd = {"name": "x", "inputSchema": {"type": "object", "properties": {"a": {}}, "required": 7}}
+    state = played("full", Move("s__x", {}), registry=registry_of([server("s", odd)]))
+    assert (state.called, state.ledger.rows[-1].column) == (None, "error")
+    assert state.ledger.rows[-1].got.endswith("It takes (a?).")
+
+
 def test_rule_5_the_extra_turn_of_a_wrong_name_is_priced() -> None:
     right = Move("call_tool", {"name": "billing__void_invoice", "arguments": {"invoiceId": "1"}})
     state = played("search_stable", Move("search_tools", {"query": "invoice"}))

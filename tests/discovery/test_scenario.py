@@ -8,8 +8,17 @@ from pathlib import Path
 import pytest
 from lab_parts import setting, shop, strategy
 
+from inspector.discovery.access import read_contexts
+from inspector.discovery.code.keeping import read_kept
 from inspector.discovery.play import begin, turn
-from inspector.discovery.scenario import SCHEMA, Scenario, parse_scenario, read_scenario, write_scenario
+from inspector.discovery.scenario import (
+    SCHEMA,
+    Scenario,
+    parse_scenario,
+    read_scenario,
+    setting_of,
+    write_scenario,
+)
 from inspector.errors import FileError, UsageError
 
 
@@ -58,6 +67,21 @@ def test_what_is_no_scenario_is_refused(changes: dict[str, object]) -> None:
         parse_scenario({"schema": SCHEMA, **changes})
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"categories": "colour"},
+        {"categories": {"a": 5}},
+        {"always_servers": "billing"},
+        {"skills": ["billing"]},
+        {"skill": ["x"]},
+    ],
+)
+def test_an_option_a_strategy_could_not_use_is_refused(options: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=f"The option {next(iter(options))} of this scenario cannot be"):
+        setting_of(Scenario(task="x", options=options))
+
+
 def test_a_context_that_is_not_defined_is_refused() -> None:
     with pytest.raises(UsageError, match="no authorization context boss"):
         _ = Scenario(context="boss").access
@@ -65,7 +89,10 @@ def test_a_context_that_is_not_defined_is_refused() -> None:
 
 def test_a_file_that_is_no_scenario_says_so(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    for text in ("{", "[]", '{"schema": "other"}'):
+    for text in ("{", "[]", '{"schema": "other"}', "[" * 100_000):
         path.write_text(text)
         with pytest.raises(FileError):
             read_scenario(path)
+        for read in (read_contexts, read_kept):
+            with pytest.raises((FileError, UsageError)):
+                read(path)

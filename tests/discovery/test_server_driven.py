@@ -157,4 +157,5 @@ def test_replies_are_read_as_json_as_structure_and_as_lists_in_text() -> None:
     assert names(said("- **c**: does c\n* `d` - does d\n### e")) == [("c", False), ("d", False), ("e", False)]
     assert names(said('{"f": {"inputSchema": {}}}')) == [("f", True)]
     assert names(said("[" * 100_000)) == []
+    assert names(said("\n" * 1_000_000 + "- h: x")) == [("h", False)]
     assert names({"content": [3, {"type": "text"}]}) == []

@@ -20,7 +20,7 @@ from inspector.discovery.code.extract import Extractor, NotExtracted
 from inspector.discovery.code.limits import LimitHit, Limits
 from inspector.discovery.code.provenance import Origins, Policy
 from inspector.discovery.code.runtime import ExcName, Raised, Stopped
-from inspector.discovery.code.sending import Sender, Sent, frames_of
+from inspector.discovery.code.sending import Sender, Sent, frames_of, sizes_of
 from inspector.discovery.code.stubs import Stub, Stubs
 from inspector.discovery.registry import Refusal, Registry, Tool
 from inspector.discovery.shown import shown_text
@@ -203,6 +203,7 @@ class Broker:
 
     def _failed(self, call: Call, problem: LoupeError) -> Raised:
         call.frames = frames_of(problem)
+        call.request_bytes, call.reply_bytes = sizes_of(problem)
         if isinstance(problem, TimedOut):
             call.status, call.outcome = "unknown", "timeout"
             return self._raised(

@@ -130,7 +130,7 @@ def _advice(
     elif not ended_well:
         found.append("Running the whole script again repeats no side effect (by the server's own hints)")
     if failed and done:
-        found.append(f"Resume instead: the {_many(len(done), 'finished change')} will not be sent again")
+        found.append(f"Resume instead: the {many(len(done), 'finished change')} will not be sent again")
     for each in unknown:
         found.append(
             f"Look on {each.server} whether call {each.n}, {each.tool}, took place before it is sent again"
@@ -138,12 +138,13 @@ def _advice(
     refused = [each for each in failed if each.status == "refused"]
     if refused:
         found.append(
-            f"{_many(len(refused), 'call')} never left Loupe: {'; '.join(dict.fromkeys([c.why for c in refused]))[:300]}"
+            f"{many(len(refused), 'call')} never left Loupe: {'; '.join(dict.fromkeys([c.why for c in refused]))[:300]}"
         )
     return found
 
 
-def _many(number: int, what: str) -> str:
+def many(number: int, what: str) -> str:
+    """`1 call`, `3 calls`."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 

@@ -13,7 +13,7 @@ from inspector.catalog.jsontext import compact_value, utf8
 from inspector.catalog.providers import ANTHROPIC
 from inspector.discovery import meta_tools
 from inspector.discovery.access import EVERYONE, Access
-from inspector.discovery.code.calls import Call
+from inspector.discovery.code.calls import Call, many
 from inspector.discovery.code.run import Result
 from inspector.discovery.code.stubs import Stubs
 from inspector.discovery.context import Weigher
@@ -141,7 +141,7 @@ def model_text(result: Result) -> str:
     parts.append(f"{result.error.message}{where}")
     effects = result.effects
     parts.append(
-        f"{_many('change', effects.done)} done, {len(effects.failed)} failed, {len(effects.unknown)} unknown."
+        f"{many(len(effects.done), 'change')} done, {len(effects.failed)} failed, {len(effects.unknown)} unknown."
     )
     parts += [
         f"failed: {_named(call)}" for call in effects.failed[:5] if call.why not in result.error.message
@@ -149,10 +149,6 @@ def model_text(result: Result) -> str:
     parts += [f"unknown: {_named(call)}" for call in effects.unknown[:5]]
     parts += [f"{advice}." for advice in effects.advice]
     return "\n".join(parts)
-
-
-def _many(what: str, calls: tuple[Call, ...]) -> str:
-    return f"{len(calls)} {what}{'' if len(calls) == 1 else 's'}"
 
 
 def _named(call: Call) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from inspector.discovery.code.shapes import Shape, Type
-from inspector.discovery.code.values import check
+from inspector.discovery.code.values import NotJson, check, jsonable
 
 Model = Callable[[Any, Mapping[str, Any]], Any]
 """(value, JSON Schema) to a value of that schema, by a model of the user's own; what it says is validated too."""
@@ -44,7 +44,10 @@ class Extractor:
 
     def extract(self, value: Any, type_: Any) -> Any:
         """Raises NotExtracted."""
-        schema = self.schema(type_)
+        try:
+            schema = jsonable(self.schema(type_))
+        except NotJson as fault:
+            raise NotExtracted(f"extract: the type is no JSON Schema: {fault}") from None
         wrong = ""
         for candidate in _candidates(value):
             problem = check(schema, candidate)
@@ -69,11 +72,7 @@ class Extractor:
                 "extract: the second argument is a type, such as int, list[str] or a TypedDict"
             )
         found = _CLASS.match(word)
-        try:
-            node = ast.parse(found[1] if found else word, mode="eval").body
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise NotExtracted(f"extract: {word[:100]!r} is no type") from None
-        found_schema = self._of(node, 0)
+        found_schema = self._of(_parsed(found[1] if found else word), 0)
         return {**found_schema, "$defs": self._defs} if self._defs else found_schema
 
     def _of(self, node: ast.AST, depth: int) -> Mapping[str, Any]:
@@ -83,10 +82,7 @@ class Extractor:
             case ast.Constant(value=None):
                 return _SIMPLE["None"]
             case ast.Constant(value=str(text)):
-                try:
-                    return self._of(ast.parse(text, mode="eval").body, depth + 1)
-                except SyntaxError:
-                    raise NotExtracted(f"extract: {text[:100]!r} is no type") from None
+                return self._of(_parsed(text), depth + 1)
             case ast.Attribute(attr=name):
                 return self._named(name, depth)
             case ast.Name(id=name):
@@ -95,9 +91,7 @@ class Extractor:
                 return {"anyOf": [self._of(left, depth + 1), self._of(right, depth + 1)]}
             case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
                 return self._generic(name, inner, depth)
-        raise NotExtracted(
-            f"extract: {ast.unparse(node)[:100] if isinstance(node, ast.expr) else node} is no type it knows"
-        )
+        raise NotExtracted(f"extract: {_written(node)} is no type it knows")
 
     def _generic(self, name: str, inner: ast.expr, depth: int) -> Mapping[str, Any]:
         parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
@@ -124,10 +118,14 @@ class Extractor:
         if name not in self._shapes and name not in self._classes:
             raise NotExtracted(f"extract: there is no type {name[:100]}")
         self._defs[name] = {}  # known before its members are read: it may hold itself
-        if name in self._classes:
-            self._defs[name] = self._of_class(self._classes[name], depth + 1)
-        else:
-            self._defs[name] = self._of_shape(self._shapes[name])
+        try:
+            if name in self._classes:
+                self._defs[name] = self._of_class(self._classes[name], depth + 1)
+            else:
+                self._defs[name] = self._of_shape(self._shapes[name])
+        except NotExtracted:
+            del self._defs[name]  # else it would fit anything the next time
+            raise
         return {"$ref": f"#/$defs/{name}"}
 
     def _of_class(self, node: ast.ClassDef, depth: int) -> Mapping[str, Any]:
@@ -174,6 +172,21 @@ class Extractor:
             case "any":
                 return {}
         return _SIMPLE["None" if type_.kind == "null" else type_.kind]
+
+
+def _parsed(text: str) -> ast.expr:
+    """A type as it is written. Raises NotExtracted."""
+    try:
+        return ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise NotExtracted(f"extract: {text[:100]!r} is no type") from None
+
+
+def _written(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node)[:100]
+    except RecursionError:
+        return f"this {type(node).__name__}"
 
 
 def _candidates(value: Any) -> Iterator[Any]:

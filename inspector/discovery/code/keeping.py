@@ -31,5 +31,5 @@ def read_kept(path: Path) -> tuple[str, list[Call]]:
             raise ValueError("it is of another kind")
         calls = [Call(**{name: row[name] for name in _FIELDS}) for row in found["calls"]]
         return str(found["code"]), calls
-    except (OSError, ValueError, KeyError, TypeError) as problem:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as problem:
         raise FileError(f"{path} holds no run: {problem}", "Give a file that --keep wrote") from None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from inspector.catalog.schema import escape
+from inspector.catalog.schema import escape, referred
 from inspector.discovery.code.names import class_name
 from inspector.discovery.code.shapes import ANY, NEVER, Field, Read, Shape, Type, literal, union
 
@@ -135,7 +135,7 @@ class _Reader:
         for member in schema["allOf"]:
             seen = 0
             while isinstance(member, dict) and isinstance(member.get("$ref"), str) and seen < 20:
-                target = self._target(member["$ref"])
+                target = referred(member["$ref"], self.root)
                 member = _both({k: v for k, v in member.items() if k != "$ref"}, target) if target else {}
                 seen += 1
             if isinstance(member, dict):
@@ -149,7 +149,7 @@ class _Reader:
     def _referenced(self, reference: str, path: str, depth: int) -> Type:
         if reference in self._of_reference:
             return self._of_reference[reference]
-        target = self._target(reference)
+        target = referred(reference, self.root)
         if target is None:
             self.found.lost.append((path, "$ref"))
             return self._unknown(path)
@@ -165,21 +165,6 @@ class _Reader:
             found = Type("named", name=name)
         self._of_reference[reference] = found
         return found
-
-    def _target(self, reference: str) -> Any:
-        """What a reference within the schema points at, None when nothing."""
-        if not reference.startswith("#"):
-            return None
-        here: Any = self.root
-        for step in reference[1:].split("/")[1:]:
-            step = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(here, dict):
-                here = here.get(step)
-            elif isinstance(here, list) and step.isdigit() and int(step) < len(here):
-                here = here[int(step)]
-            else:
-                return None
-        return here
 
     # --- arrays, objects
 

@@ -6,20 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
+from inspector.discovery.live import Sizes
 from inspector.discovery.registry import Tool
 from inspector.errors import LoupeError, TimedOut, UsageError
-from inspector.protocol import eras
-from inspector.protocol.headers import param_headers
 from inspector.wire.connection import CONNECTED, Connection
 from inspector.wire.dispatcher import Reply
-from inspector.wire.http import HttpTransport
+from inspector.wire.mirrored import mirrored_headers
 
 CAUSE: Final = "code"
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What came back. request_bytes: of the arguments as sent; frames: seqs of request and answer."""
+    """What came back. request_bytes, reply_bytes: of the frames as they crossed; frames: their seqs."""
 
     result: Mapping[str, Any] = field(repr=False)
     request_bytes: int
@@ -56,22 +55,32 @@ def sender(connection_of: Callable[[str], Connection | None]) -> Sender:
 
 
 def _sent(connection: Connection, tool: Tool, arguments: Mapping[str, Any], op: str) -> Sent:
-    reply: Reply = connection.ask(
-        "tools/call", {"name": tool.name, "arguments": dict(arguments)},
-        cause=CAUSE, op=op, headers=_headers(connection, tool, arguments),
-    )  # fmt: skip
-    return Sent(reply.result, 0, len(reply.raw), reply.ms, (reply.request_seq, reply.seq))
+    headers = mirrored_headers(connection, tool.value.get("inputSchema"), arguments)
+    sizes = Sizes(connection.c, CAUSE)
+    with connection.link.journal.heard_by(sizes):
+        try:
+            reply: Reply = connection.ask(
+                "tools/call",
+                {"name": tool.name, "arguments": dict(arguments)},
+                cause=CAUSE,
+                op=op,
+                headers=headers,
+            )
+        except LoupeError as problem:
+            seqs = (problem.facts.get("request_seq"), problem.facts.get("seq"))
+            problem.facts["frame_bytes"] = tuple([sizes.bytes.get(seq or 0, 0) for seq in seqs])
+            raise
+    asked = sizes.bytes.get(reply.request_seq, 0)
+    return Sent(reply.result, asked, len(reply.raw), reply.ms, (reply.request_seq, reply.seq))
+
+
+def sizes_of(problem: LoupeError) -> tuple[int, int]:
+    """Bytes of request and answer behind an error, 0 of what did not cross or is not known."""
+    found: tuple[int, int] = problem.facts.get("frame_bytes", (0, 0))
+    return found
 
 
 def frames_of(problem: LoupeError) -> tuple[int, ...]:
     """The frames behind an error, as far as they are known."""
     seqs = (problem.facts.get("request_seq"), problem.facts.get("seq"))
     return tuple([seq for seq in seqs if isinstance(seq, int)])
-
-
-def _headers(connection: Connection, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The `Mcp-Param-*` headers a modern HTTP server wants mirrored from the arguments."""
-    modern = connection.peer is not None and connection.peer.era == eras.MODERN
-    if not modern or not isinstance(connection.transport, HttpTransport):
-        return {}
-    return dict(param_headers(tool.value.get("inputSchema"), dict(arguments))[0])

@@ -11,8 +11,8 @@ from inspector.discovery.search.words import asked, fields
 from inspector.errors import UsageError
 
 MOST_CHARACTERS = 200
-# A repeated group that repeats inside can take for ever on one description.
-_NESTED = re.compile(r"[+*}]\)*\)[+*{]|\(\?[=!<P]|\\[1-9]")
+# A repeated group that repeats or chooses inside can take for ever on one description.
+_NESTED = re.compile(r"[+*}]\)*\)[+*{]|\|[^()]*\)+[+*{]|\(\?[=!<P]|\\[1-9]")
 _PATTERN = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -61,7 +61,7 @@ def _compiled(query: str) -> re.Pattern[str] | None:
         return re.compile("|".join([re.escape(term) for term in terms]), re.IGNORECASE) if terms else None
     if len(query) > MOST_CHARACTERS or _NESTED.search(query):
         raise UsageError(
-            "This pattern is too long, or repeats within a repetition, looks around or refers back",
+            "This pattern is too long, repeats or chooses within a repetition, looks around or refers back",
             f"Write a plain pattern of at most {MOST_CHARACTERS} characters",
         )
     try:

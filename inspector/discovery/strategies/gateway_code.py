@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from inspector.catalog import jsontext
 from inspector.catalog.jsontext import compact_value
 from inspector.discovery import meta_tools
 from inspector.discovery.code.broker import Rules
@@ -38,7 +39,7 @@ class GatewayCode:
         level = level_of(setting)
         text = with_stubs(stubs_of(registry, setting.access), level)
         piece = setting.weigher.definition("run_code", text)
-        size = meta_tools.size(meta_tools.listed([text]))
+        size = jsontext.size(meta_tools.listed([text]))
         return Entry((piece,), size, "host", DERIVED, registry.reachable(setting.access))
 
     def answer(self, state: State, move: Move) -> Answer:
@@ -107,7 +108,7 @@ def _answer(state: State, result: Result, *, dry: bool) -> Answer:
     if called is None:
         return refuse(state, text or "The script called nothing and printed nothing.")
     stayed = sum([each.reply_bytes for each in result.calls])
-    size = meta_tools.size(meta_tools.replied(state.moves, text, error=result.error is not None))
+    size = jsontext.size(meta_tools.replied(state.moves, text, error=result.error is not None))
     return Answer(
         text, size, "business", "sandbox",
         called=called, ms=result.total_ms, frames=tuple([seq for each in result.calls for seq in each.frames]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inspector.catalog import jsontext
 from inspector.catalog.validation import validate
 from inspector.discovery import meta_tools
 from inspector.discovery.context import Piece
@@ -23,20 +24,20 @@ def host_entry(
     always = [tool for tool in registry.visible(setting.access) if tool.public in setting.always]
     pieces = [setting.weigher.definition(name, text) for name, text in zip(names, texts, strict=True)]
     pieces += [setting.weigher.tool(tool) for tool in always]
-    size = meta_tools.size(meta_tools.listed([*texts, *[tool.text for tool in always]]))
+    size = jsontext.size(meta_tools.listed([*texts, *[tool.text for tool in always]]))
     return Entry(tuple(pieces), size, "host", DERIVED, registry.reachable(setting.access))
 
 
 def reply(state: State, text: str, **what: Any) -> Answer:
     """A discovery reply the host made."""
-    size = meta_tools.size(meta_tools.replied(state.moves, text))
+    size = jsontext.size(meta_tools.replied(state.moves, text))
     return Answer(text, size, **what)
 
 
 def refuse(state: State, sentence: str) -> Answer:
     """An error the model can act on. It costs its bytes and a turn, in a column of its own."""
     text = meta_tools.refusal(sentence)
-    size = meta_tools.size(meta_tools.replied(state.moves, text, error=True))
+    size = jsontext.size(meta_tools.replied(state.moves, text, error=True))
     return Answer(text, size, "error", got=sentence)
 
 
@@ -105,7 +106,8 @@ def _signature(tool: Tool) -> str:
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if not isinstance(schema, dict) or not isinstance(properties, dict):
         return ""
-    needed = schema.get("required") or []
+    required = schema.get("required")
+    needed = required if isinstance(required, list) else []
     return f" It takes ({', '.join([name if name in needed else f'{name}?' for name in properties])})."
 
 
