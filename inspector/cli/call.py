@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -166,9 +167,15 @@ def _listed(connection: Connection, name: str, limit: float) -> dict[str, Any]:
     """The tool as listed; {} when it is not."""
     try:
         listed = connection.run(walk_whole, connection, "tools", "housekeeping", timeout=limit * 2)
-        tools = [tool for page in listed.pages for tool in page.reply.result.get("tools") or []]
     except LoupeError:
-        tools = []  # a server whose list fails may still answer the call; the trace has both
+        return {}  # a server whose list fails may still answer the call; the trace has both
+    return definition_in([page.reply.result for page in listed.pages], name)
+
+
+def definition_in(pages: Sequence[Mapping[str, Any]], name: str) -> dict[str, Any]:
+    """The tool of that name in the results of tools/list, whatever else they hold; {} when it is not there."""
+    lists = [page.get("tools") for page in pages]
+    tools = [tool for each in lists if isinstance(each, list) for tool in each]
     return next((one for one in tools if isinstance(one, dict) and one.get("name") == name), {})
 
 
@@ -215,7 +222,7 @@ def show(found: Outcome) -> None:
         return
     result = found.result or {}
     listed = next((result[key] for key in ("content", "contents", "messages") if key in result), None)
-    if listed is None and "structuredContent" not in result:
+    if not isinstance(listed, list) and "structuredContent" not in result:
         print_document(result, indent=2)
     for item in listed if isinstance(listed, list) else []:
         if isinstance(item, dict) and item.get("mimeType") is not None and isinstance(item.get("text"), str):

@@ -8,17 +8,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
-from inspector.catalog.snapshot import TOOLS, Snapshot
-from inspector.cli.options import connected, with_options
-from inspector.cli.sides import LIST_S, Source, sources
+from inspector.catalog.snapshot import Snapshot
+from inspector.cli.sides import Source, listed, sources
 from inspector.cli.terminal import printable, warn
 from inspector.console.lab_catalogs import LOCK, read_catalogs
 from inspector.console.listed import snapshot_of
 from inspector.discovery.registry import Registry, Server, read_server, registry_of
-from inspector.settings.spec import STDIO
-from inspector.settings.variables import require_resolved
 from inspector.wire.connection import Connection
-from inspector.wire.listing import walk
 
 
 @dataclass(slots=True)
@@ -56,15 +52,8 @@ def _listed(source: Source, options: dict[str, Any], keep_open: ExitStack | None
     if source.spec is None:
         assert source.path is not None
         return [(label, snapshot, None) for label, snapshot in read_catalogs(source.path)]
-    unfit = {"header": ()} if source.spec.transport == STDIO else {"env": (), "cwd": None}
-    spec = with_options(source.spec, {**options, **unfit})
-    require_resolved(spec)
     with ExitStack() as stack:
-        connection = (keep_open or stack).enter_context(connected(spec, options))
-        found = connection.run(walk, connection, TOOLS, "user", timeout=LIST_S)
-        if found.error is not None:
-            raise found.error
-        if found.problem:
-            warn(f"{source.label}: {printable(found.problem)}.")
+        opened = listed(source.label, source.spec, options)
+        connection, found = (keep_open or stack).enter_context(opened)
         kept = connection if keep_open is not None else None
         return [(source.label, snapshot_of(connection, found), kept)]

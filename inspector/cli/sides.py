@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,6 +11,7 @@ from typing import Any
 import click
 
 from inspector.catalog.difference.side import SERVER, TRACE, Side, side_of
+from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import load
 from inspector.cli.options import connected, with_options
 from inspector.cli.terminal import printable, warn
@@ -20,7 +23,8 @@ from inspector.settings.servers import ServerList
 from inspector.settings.spec import STDIO, ServerSpec
 from inspector.settings.targets import FileTarget, target
 from inspector.settings.variables import require_resolved
-from inspector.wire.listing import walk
+from inspector.wire.connection import Connection
+from inspector.wire.listing import Walk, walk
 
 LIST_S = 600.0
 
@@ -80,17 +84,23 @@ def read_one(source: Source, options: dict[str, Any]) -> Side:
 
 
 def _listed(label: str, spec: ServerSpec, options: dict[str, Any]) -> Side:
-    """List a server's tools over a connection of its own. Options of the other transport are left out."""
+    with listed(label, spec, options) as (connection, found):
+        connection.begin_close()
+        notes = [found.problem] if found.problem else []
+        return side_of(snapshot_of(connection, found), label, SERVER, notes=notes)
+
+
+@contextmanager
+def listed(label: str, spec: ServerSpec, options: dict[str, Any]) -> Iterator[tuple[Connection, Walk]]:
+    """A server's tools, over a connection of its own that is open meanwhile. Options of the other transport are left
+    out."""
     unfit = {"header": ()} if spec.transport == STDIO else {"env": (), "cwd": None}
     spec = with_options(spec, {**options, **unfit})
     require_resolved(spec)
     with connected(spec, options, load) as connection:
-        found = connection.run(walk, connection, "tools", "user", timeout=LIST_S)
+        found = connection.run(walk, connection, TOOLS, "user", timeout=LIST_S)
         if found.error is not None:
             raise found.error
-        connection.begin_close()
-        notes = []
         if found.problem:
             warn(f"{label}: {printable(found.problem)}.")
-            notes.append(found.problem)
-        return side_of(snapshot_of(connection, found), label, SERVER, notes=notes)
+        yield connection, found

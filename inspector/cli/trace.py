@@ -140,7 +140,8 @@ def _take_frame(
         }  # fmt: skip
     elif kind in ("result", "error"):
         outcome = "error" if kind == "error" else "tool_error" if event.get("tool_error") else "ok"
-        if (exchange := asked.get(event.get("pair", 0))) is not None:
+        pair = event.get("pair")
+        if isinstance(pair, int) and (exchange := asked.get(pair)) is not None:
             exchange |= {
                 "outcome": outcome, "answer": seq, "answer_bytes": event.get("bytes"), "ms": event.get("ms"),
             }  # fmt: skip

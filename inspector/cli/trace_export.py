@@ -157,9 +157,11 @@ def export(recording: str, out: Path | None, kind: str | None, data_dir: Path | 
             else:
                 with made.open("rb") as file:
                     shutil.copyfileobj(file, sys.stdout.buffer)
+    except BrokenPipeError:  # whoever reads stdout has seen enough
+        raise
     except OSError as problem:
         raise FileError(
-            f"{out} cannot be written: {problem.strerror or problem}.",
+            f"{out or tempfile.gettempdir()} cannot be written: {problem.strerror or problem}.",
             "Check the folder and its permissions.",
         ) from None
 

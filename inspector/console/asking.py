@@ -72,7 +72,7 @@ class Question:
 
 
 class Asking:
-    """The questions of one console, the last KEPT of them."""
+    """The questions of one console: all that wait, and the last KEPT of the others."""
 
     def __init__(self, portal: BlockingPortal, answers: Answers) -> None:
         self.answers = answers
@@ -96,8 +96,8 @@ class Asking:
             number = next(self._ids)
             found = Question(f"q{number}", server_key, c, method, params, time.time(), call, member)
             self._questions[found.id] = found
-            while len(self._questions) > KEPT:
-                self._questions.popitem(last=False)
+            for old in [each for each in self._questions.values() if each.state != WAITING][:-KEPT]:
+                del self._questions[old.id]
         at_once = await anyio.to_thread.run_sync(self._unasked, server_key, method, params)
         if at_once is not None:
             found.state, (found.answer, found.by) = ANSWERED, at_once

@@ -188,13 +188,17 @@ class Calls:
                 f"call-{next(self._ids)}", server_key, connection.c, tool, text, runs, time.time(), what=what,
                 task=task,
             )  # fmt: skip
-            self._calls[call.id] = call
-            for old in [each for each in self._calls.values() if each.done][:-KEPT]:
-                del self._calls[old.id]
+            self._keep(call)
         call.first_seq = connection.link.journal.last_seq + 1
         most = connection.spec.timeouts.most if patient else None
         call.future = connection.start_task(self._run, connection, call, definition or {}, timeout, most)
         return call
+
+    def _keep(self, call: Call) -> None:
+        """Let it be found by its id; under the lock."""
+        self._calls[call.id] = call
+        for old in [each for each in self._calls.values() if each.done][:-KEPT]:
+            del self._calls[old.id]
 
     def cancel(self, id_: str) -> Call:
         """Stop waiting, and tell the server in its transport's way."""

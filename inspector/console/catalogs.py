@@ -106,15 +106,6 @@ class Catalog:
         found = None if position is None else jsontext.loads(self.measured.definition_text(position))
         return found if isinstance(found, dict) else None
 
-    @property
-    def fresh_until_us(self) -> int | None:
-        """When the first page goes stale by its ttlMs; None when nothing makes it fresh."""
-        times = [
-            page.received_at_us + hints.ttl_ms * 1000
-            for page, hints in zip(self.snapshot.pages, self.hints, strict=False)
-        ]
-        return min(times) if times and all(hints.ttl_ms > 0 for hints in self.hints) else None
-
 
 @dataclass(slots=True)
 class Underway:

@@ -53,8 +53,10 @@ class Counting:
     def count(self, request: CountRequest, sha256: str) -> Exact:
         """`count_exactly`, kept for the catalog of that hash."""
         found = count_exactly(request)
+        key = (sha256, request.provider, request.model)
         with self._lock:
-            self._known[sha256, request.provider, request.model] = found
+            self._known.pop(key, None)  # the newest stands last
+            self._known[key] = found
         return found
 
     def newest(self, sha256: str, provider: str) -> Exact | None:

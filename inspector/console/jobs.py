@@ -6,8 +6,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as NotYet
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
@@ -44,6 +43,9 @@ class Progress:
             return future.result(SETTLE_S)
         except CancelledError:
             raise Cancelled("It was cancelled.", "Start it again when it suits.") from None
+        except TimeoutError:
+            future.cancel()
+            raise
         finally:
             self._waits = None
 
@@ -56,10 +58,10 @@ class Progress:
 
 def settled(future: Future[T], wait_s: float, what: str, remedy: str) -> T | None:
     """What came out of a worker; None while it runs. Raises LoupeError: it was cancelled, or `what` broke off."""
-    try:
-        return future.result(wait_s)
-    except NotYet:
+    if not wait([future], wait_s).done:
         return None
+    try:
+        return future.result()
     except LoupeError:
         raise
     except CancelledError:

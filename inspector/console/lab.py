@@ -240,7 +240,7 @@ class Lab:
     def record_step(self, bench: Bench, run: Run, node: Node) -> None:
         """The newest step of a live run as a `lab` event of the recording, beside its frames."""
         step = steps_of(node.state.ledger.rows)[-1]
-        key = next((bench.live[name] for name in bench.live if f"{name}{SEPARATOR}" in step["asked"]), None)
+        key = asked_of(bench.live, step["asked"])
         connection = self.console.server(key).connection if key is not None else None
         c = connection.c if connection is not None else 0
         self._emit(c, {"run": run.live, "strategy": run.strategy.id, **step})
@@ -301,6 +301,11 @@ class Lab:
             return caller({key: connection}, bench.registry)(key, tool, arguments)
 
         return call
+
+
+def asked_of(live: Mapping[str, str], asked: str) -> str | None:
+    """The console's server whose tool a step names, itself or in its arguments. asked: the step's, as JSON."""
+    return next((key for name, key in live.items() if f'"{name}{SEPARATOR}' in asked), None)
 
 
 def _read_only(registry: Registry, key: str, tool: str) -> bool:

@@ -1,69 +1,36 @@
-"""Catalogs as the lab reads them: list lines, locks and traces as snapshots. Blocks; the CLI or a thread of the lab."""
+"""Catalogs as the lab reads them out of files: list lines, locks and traces as snapshots. Blocks; the CLI or a thread of
+the lab."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final
 
-from inspector.catalog import lock
 from inspector.catalog.jsontext import utf8
-from inspector.catalog.listed_files import snapshot_of_lines, walks_of_trace
+from inspector.catalog.lock import side_of_lock
 from inspector.catalog.snapshot import TOOLS, Page, Snapshot
+from inspector.console.catalog_files import Held, held_by, held_in
 from inspector.discovery import meta_tools
-from inspector.errors import FileError
-from inspector.trace.file_reader import read_trace
 
 LOCK: Final = "lock"
 """`transport` of a snapshot whose page we made up from a lock."""
-_GZIP: Final = b"\x1f\x8b"
 
 
 def read_catalogs(path: Path) -> list[tuple[str, Snapshot]]:
-    """A lock, a trace or list lines, told apart by what is in the file: (label, snapshot). Raises FileError."""
-    try:
-        content = path.read_bytes()
-    except OSError as problem:
-        raise FileError(f"{path} cannot be read: {problem.strerror or problem}", "Check the path") from None
-    if path.suffix == ".gz" or _is_trace(content):
-        return _of_trace(path, path.name)
-    return _of_content(content, str(path), path.name)
+    """(label, snapshot) of each catalog in a file. Raises FileError."""
+    return _catalogs(held_by(path), path.name)
 
 
 def catalogs_of(content: bytes, label: str) -> list[tuple[str, Snapshot]]:
     """The same of bytes at hand, as from an upload."""
-    if not (content.startswith(_GZIP) or _is_trace(content)):
-        return _of_content(content, label, label)
-    with TemporaryDirectory(prefix="mcp-loupe-") as folder:
-        path = Path(folder) / ("upload.gz" if content.startswith(_GZIP) else "upload")
-        path.write_bytes(content)
-        try:
-            return _of_trace(path, label)
-        except FileError as problem:
-            raise FileError(problem.message.replace(str(path), label), problem.remedy) from problem
+    return _catalogs(held_in(content, label), label)
 
 
-def _is_trace(content: bytes) -> bool:
-    return b'"mcp-trace"' in content[:1000] and not lock.is_lock(content)
-
-
-def _of_content(content: bytes, where: str, label: str) -> list[tuple[str, Snapshot]]:
-    if lock.is_lock(content):
-        side = lock.side_of_lock(lock.parse_lock(content, where), label)
+def _catalogs(held: Held, label: str) -> list[tuple[str, Snapshot]]:
+    if held.lock is not None:
+        side = side_of_lock(held.lock, label)
         page = Page(None, utf8(meta_tools.listed([tool.text for tool in side.tools])), 0)
         return [(label, Snapshot(TOOLS, (page,), transport=LOCK))]
-    snapshot = snapshot_of_lines(content)
-    if all(page.fault for page in snapshot.listing().pages):
-        raise FileError(
-            f"{where} is no lock, no trace and holds no tools/list answers",
-            "Give a file with one JSON-RPC answer a line, a lock or a trace",
-        )
-    return [(label, snapshot)]
-
-
-def _of_trace(path: Path, label: str) -> list[tuple[str, Snapshot]]:
-    with read_trace(path) as reader:
-        walks = walks_of_trace(reader)
-    if not walks:
-        raise FileError(f"{path} records no tools/list", "Choose a trace in which the tools were listed")
-    return [(label if len(walks) == 1 else walk.label, walk.snapshot) for walk in walks]
+    if held.lines is not None:
+        return [(label, held.lines)]
+    return [(label if len(held.walks) == 1 else walk.label, walk.snapshot) for walk in held.walks]

@@ -6,12 +6,12 @@ Nothing is connected, started or loaded. A killed process leaves a session in th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from inspector.catalog.listed_files import parsed
 from inspector.catalog.report import measure_listing
 from inspector.catalog.snapshot import Page
 from inspector.console.listed import page_facts, totals_of
@@ -70,14 +70,14 @@ class Lists:
             return
         if event.kind == "request" and event.dir == C2S and event.method in LISTS:
             if len(self._asked) < _ASKED_MOST:
-                params = _parsed(event.raw).get("params")
+                params = parsed(event.raw).get("params")
                 cursor = params.get("cursor") if isinstance(params, dict) else None
                 self._asked[event.seq] = LISTS[event.method], cursor if isinstance(cursor, str) else None
         elif event.kind == "result" and event.dir == S2C and event.pair in self._asked:
             self._add(event, *self._asked.pop(event.pair))
 
     def _add(self, event: Event, what: str, cursor: str | None) -> None:
-        result = _parsed(event.raw).get("result")
+        result = parsed(event.raw).get("result")
         next_cursor = result.get("nextCursor") if isinstance(result, dict) else None
         walks = self._walks.setdefault((event.c, what), [])
         waiting = [walk for walk in walks if not walk.complete and walk.next_cursor == cursor]
@@ -114,11 +114,3 @@ class Lists:
                 "pages": [page_facts(page, read) for page, read in zip(pages, measured.pages, strict=True)],
             }
         )  # fmt: skip
-
-
-def _parsed(raw: bytes | None) -> dict[str, Any]:
-    try:
-        value = json.loads(raw or b"")
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -49,13 +49,14 @@ class Waiting:
     def __init__(self) -> None:
         self.ask: Ask | None = None
         self._decision: Decision = "deny"
+        self._over = False
         self._changed = threading.Condition()
 
     def decide(self, ask: Ask) -> Decision:
         with self._changed:
             self.ask, self._decision = ask, "deny"
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self.ask is None, ANSWER_S)
+            self._changed.wait_for(lambda: self.ask is None or self._over, ANSWER_S)
             self.ask = None
             return self._decision
 
@@ -74,8 +75,9 @@ class Waiting:
             return True
 
     def give_up(self) -> None:
+        """The run was stopped: whatever is asked, now or later, is denied at once."""
         with self._changed:
-            self.ask = None
+            self.ask, self._over = None, True
             self._changed.notify_all()
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cli_run import loupe
 
+from inspector.cli.call import definition_in, show
+from inspector.console.outcome import Outcome
 from inspector.trace.file_reader import read_trace
 
 
@@ -124,6 +126,17 @@ def test_the_help_of_the_program_agrees_with_each_commands_own() -> None:
         command = app.get_command(context, name)
         assert command is not None
         assert (command.help or "").split("\n\n")[0].replace("\n", " ") == words
+
+
+def test_a_result_whose_content_is_no_list_is_printed_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Outcome("ok", "peer", result={"content": "odd"}, ms=1.0))
+    assert json.loads(capsys.readouterr().out) == {"content": "odd"}
+
+
+def test_a_tool_is_found_among_pages_that_hold_no_lists() -> None:
+    wanted = {"name": "a", "inputSchema": {}}
+    assert definition_in([{"tools": 5}, {"tools": {"name": "a"}}, {}, {"tools": [7, wanted]}], "a") == wanted
+    assert definition_in([{"tools": 5}], "a") == {}
 
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"

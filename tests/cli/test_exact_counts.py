@@ -15,7 +15,7 @@ import pytest
 from inspector.catalog.counters import COUNTERS, request_of
 from inspector.catalog.measure import measure_items
 from inspector.catalog.snapshot import read_pages
-from inspector.console.counting import Exact, base_url, count_exactly, key_name
+from inspector.console.counting import Counting, Exact, base_url, count_exactly, key_name
 from inspector.errors import LoupeError, UsageError
 
 SERVER = Path(__file__).resolve().parents[1] / "servers" / "token_counters.py"
@@ -103,6 +103,18 @@ def test_nothing_is_sent_without_a_key_and_no_key_goes_out_in_the_clear() -> Non
     for url in ("http://example.org", "ftp://127.0.0.1", "example.org", "https://user:pw@example.org"):
         with pytest.raises(UsageError, match="a key is not sent to it"):
             base_url("openai", {"OPENAI_BASE_URL": url})
+
+
+def test_the_newest_count_is_the_one_asked_for_last(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment(site, "anthropic").items():
+        monkeypatch.setenv(name, value)
+    known = Counting()
+    measures = measure_items(read_pages("tools", [json.dumps({"result": {"tools": TOOLS[:1]}}).encode()]))
+    for model in ("m-1", "m-2", "m-1"):
+        known.count(request_of(measures, "anthropic", model, base_url("anthropic")), "a catalog")
+    newest = known.newest("a catalog", "anthropic")
+    assert newest is not None and newest.request.model == "m-1"
+    assert known.newest("another", "anthropic") is None
 
 
 def test_a_port_that_refuses_is_named(site: str) -> None:

@@ -12,6 +12,7 @@ from test_compare import lines, tool
 
 from inspector.catalog.budgets import BUDGETS
 from inspector.catalog.difference.change import KINDS
+from inspector.cli.lock import _share
 
 
 @pytest.fixture
@@ -104,6 +105,10 @@ def test_what_cannot_be_checked_is_said_in_one_sentence(
     ran = loupe(pinned.parent, "check", *words)
     assert (ran.code, ran.err.count("\n")) == (code, 1), ran.err
     assert says in ran.err
+
+
+def test_a_percentage_is_the_nearest_fraction() -> None:
+    assert [_share(text) for text in ("0.7%", "15 %", "29%", None)] == [0.007, 0.15, 0.29, None]
 
 
 def test_a_lock_edited_by_hand_is_refused(pinned: Path) -> None:

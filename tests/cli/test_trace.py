@@ -116,7 +116,10 @@ def test_show_says_that_a_file_broke_off_and_never_drives_the_terminal(tmp_path:
         "t": "header", "format": "mcp-trace", "v": 1, "minor": 0, "tool": {"name": "x", "version": "0"},
         "created": "\x1b[31m", "title": "a\x1b]0;owned\x07", "note": "", "clock": {}, "redaction": None,
     }  # fmt: skip
-    trace.write_text(json.dumps(header) + '\n{"t":"note\\u001b[2J","seq":1}\n{"t":"cut')
+    trace.write_text(
+        json.dumps(header)
+        + '\n{"t":"note\\u001b[2J","seq":1}\n{"t":"rpc","seq":2,"kind":"result","pair":[1]}\n{"t":"cut'
+    )
     ran = loupe(tmp_path, "trace", "show", str(trace))
     assert ran.code == 0, ran.err
     assert "Incomplete" in ran.err

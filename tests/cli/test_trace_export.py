@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from cli_run import ROOT, loupe
+from cli_run import ROOT, environment, loupe
 
 GIT = ROOT / "traces" / "git-modern.mcptrace.jsonl"
 
@@ -70,6 +72,16 @@ def test_a_recording_of_the_console_is_exported_by_its_number_in_every_format(tm
     assert loupe(tmp_path, "trace", "export", "99", "-o", str(out)).code == 2
     assert shown == loupe(tmp_path, "trace", "show", str(out), "--json").json  # what was there stays
     assert sorted(path.name for path in tmp_path.iterdir()) == ["again.mcptrace.jsonl.gz", "loupe"]
+
+
+def test_who_reads_only_the_beginning_is_told_of_no_failure(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "inspector", "trace", "export", str(GIT)],
+        env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    ) as ran:  # fmt: skip
+        assert ran.stdout is not None and ran.stderr is not None
+        ran.stdout.close()
+        assert (ran.stderr.read(), ran.wait(60)) == (b"", 1)  # click's own code for it
 
 
 def test_a_file_is_exported_as_a_trace_again(tmp_path: Path) -> None:

@@ -51,8 +51,10 @@ def test_the_lists_of_a_file_become_catalogs_of_its_servers_page_by_page(
     database: Path, tmp_path: Path
 ) -> None:
     pages = [{"tools": [{"name": "a"}], "nextCursor": "x"}, {"tools": [{"name": "b"}]}]
+    first = opened.answer(3, 2, {"ttlMs": 1, **pages[0]}, "tools/list")
+    raw = first["raw"].replace('"ttlMs": 1', f'"ttlMs": {"9" * 5_000}')  # more digits than Python reads
     events = [
-        opened.introduced(), request := opened.request(2, "tools/list"), opened.answer(3, 2, pages[0], "tools/list"),
+        opened.introduced(), request := opened.request(2, "tools/list"), {**first, "raw": raw, "bytes": len(raw)},
         opened.request(4, "tools/list", {"cursor": "x"}), opened.answer(5, 4, pages[1], "tools/list"),
         opened.request(6, "tools/list"), opened.answer(7, 6, pages[0], "tools/list"),
     ]  # fmt: skip
