@@ -114,7 +114,7 @@ def test_a_parameter_described_where_it_is_defined_has_a_description(key: str) -
 def test_an_object_of_many_keys_is_looked_through_once() -> None:
     many = ",".join([f'"k{n}": {n}' for n in range(50_000)])
     raw = f'{{"name":"a","inputSchema":{{{many},"k7":0}}}}'
-    (finding,) = of_rule(find(subject_of_example({"raw_items": [raw]})), "keys-repeated")
+    (finding,) = find(subject_of_example({"raw_items": [raw]}), off=frozenset(rules()) - {"keys-repeated"})
     assert finding.places[0].message == "`k7` stands twice in one object"
 
 

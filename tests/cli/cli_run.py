@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import atexit
 import functools
+import io
 import json
 import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from cli_forks import Forks
+
+from inspector.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -60,6 +64,25 @@ def loupe(home: Path, *words: str, stdin: str = "", cwd: Path | None = None, **e
         return Ran(done.returncode, done.stdout, done.stderr)
     code, out, err = _forks().run(words, environment(home, **extra), cwd or home, stdin.encode())
     return Ran(code, out.decode(), err.decode())
+
+
+def here(home: Path, *words: str, stdin: str = "") -> Ran:
+    """The same in this process, which has everything imported: a third of the time where no server is started."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        wanted = environment(home)
+        for name in os.environ.keys() - wanted.keys():
+            patch.delenv(name)
+        for name, value in wanted.items():
+            patch.setenv(name, value)
+        patch.chdir(home)
+        patch.setattr(sys, "argv", ["mcp-loupe", *words])
+        patch.setattr(sys, "stdin", io.StringIO(stdin))
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Ran(code, out.getvalue(), err.getvalue())
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_run import loupe
+from cli_run import here, loupe
 
 from inspector.cli.call import definition_in, show
 from inspector.console.outcome import Outcome
@@ -43,7 +43,7 @@ def test_a_result_comes_with_its_raw_bytes_and_the_verdict_on_its_output(tmp_pat
 def test_each_way_a_call_can_end_has_its_word_and_exit_code(
     tool: str, code: int, outcome: str, origin: str, tmp_path: Path
 ) -> None:
-    ran = loupe(tmp_path, "call", "demo:chaos", tool, "--json")
+    ran = here(tmp_path, "call", "demo:chaos", tool, "--json")
     assert (ran.code, ran.json["outcome"], ran.json["origin"]) == (code, outcome, origin), ran.err
 
 
@@ -78,7 +78,7 @@ def test_arguments_that_are_no_json_object_are_refused_before_anything_is_spawne
 ) -> None:
     marker = tmp_path / "spawned"
     command = [sys.executable, "-c", f"open({str(marker)!r}, 'w')"]
-    ran = loupe(tmp_path, "call", "tool", "--args", text, "--json", "--", *command)
+    ran = here(tmp_path, "call", "tool", "--args", text, "--json", "--", *command)
     assert ran.code == 2
     assert ran.json["error"]["layer"] == "usage"
     assert not marker.exists()
@@ -90,7 +90,7 @@ def test_a_recording_is_redacted_unless_told(tmp_path: Path) -> None:
     loupe(tmp_path, *words)
     assert "hunter2-x" not in trace.read_text()
     trace.unlink()
-    loupe(tmp_path, *words, "--no-redact")
+    here(tmp_path, *words, "--no-redact")
     assert "hunter2-x" in trace.read_text()
 
 
@@ -152,13 +152,13 @@ def test_a_template_is_expanded_and_its_resource_read(tmp_path: Path) -> None:
         '{"owner":"é","q":{"n":1.0,"m":"&"}}',
         "--json",
     ]
-    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING))
+    ran = here(tmp_path, *words, "--", sys.executable, str(ASKING))
     assert ran.code == 0, ran.err
     assert ran.json["result"]["contents"][0]["text"] == "text of note://%C3%A9?n=1.0&m=%26"
 
 
 def test_a_template_without_a_required_value_starts_no_server(tmp_path: Path) -> None:
-    ran = loupe(tmp_path, "call", "note://{owner}", "--as", "template", "--", "no-such-command")
+    ran = here(tmp_path, "call", "note://{owner}", "--as", "template", "--", "no-such-command")
     assert ran.code == 2
     assert ran.err.strip() == "The template needs a value for “owner”. Fill it in."
 
@@ -166,7 +166,7 @@ def test_a_template_without_a_required_value_starts_no_server(tmp_path: Path) ->
 def test_any_method_is_sent_with_its_params_as_typed(tmp_path: Path) -> None:
     ref = '{"ref":{"type":"ref/prompt","name":"greet"},"argument":{"name":"name","value":"G"}}'
     words = ["call", "completion/complete", "--as", "method", "--args", ref]
-    ran = loupe(tmp_path, *words, "--json", "--", sys.executable, str(ASKING), "--modern")
+    ran = here(tmp_path, *words, "--json", "--", sys.executable, str(ASKING), "--modern")
     assert ran.code == 0, ran.err
     assert ran.json["result"]["completion"]["values"] == ["Grace"]
 
@@ -188,7 +188,7 @@ def test_rounds_are_answered_in_order_and_one_left_over_ends_the_call(tmp_path: 
     assert json.loads(ran.json["result"]["content"][0]["text"])["answers"] == {
         "q2": {"action": "accept", "content": {"name": "C"}}
     }
-    ran = loupe(tmp_path, *words[:4], "--json", "--", sys.executable, str(ASKING), "--modern")
+    ran = here(tmp_path, *words[:4], "--json", "--", sys.executable, str(ASKING), "--modern")
     assert (ran.code, ran.json["outcome"]) == (1, "input_required")
     assert "declined: no --answer is left" in ran.err
 
@@ -206,7 +206,7 @@ def test_a_tool_of_the_sdk_that_asks_twice_is_answered_in_either_era(era: str, t
         '{"years":36}',
         "--json",
     ]
-    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING.with_name("sdk_asking.py")))
+    ran = here(tmp_path, *words, "--", sys.executable, str(ASKING.with_name("sdk_asking.py")))
     assert ran.code == 0, ran.err
     assert ran.json["result"]["content"][0]["text"] == "Ada is 36."
     assert ran.err.count("asked elicitation/create") == 2
@@ -219,7 +219,7 @@ def test_a_raw_frame_is_sent_as_it_is_and_silence_is_an_exit_code(
     frame: str, code: int, tmp_path: Path
 ) -> None:
     words = ["call", "--raw", frame, "--wait", "0.5", "--scratch", "--json"]
-    ran = loupe(tmp_path, *words, "--", sys.executable, str(ASKING))
+    ran = here(tmp_path, *words, "--", sys.executable, str(ASKING))
     assert (ran.code, ran.json["outcome"]) == (code, ("answered", "silence")[code]), ran.err
     sent = [one["raw"] for one in ran.json["frames"] if one["dir"] == "c2s"]
     assert sent == [frame]
@@ -232,7 +232,7 @@ def test_a_raw_frame_is_sent_as_it_is_and_silence_is_an_exit_code(
 )
 def test_a_call_that_becomes_a_task_is_polled_to_its_end(how: list[str], tmp_path: Path) -> None:
     command = [sys.executable, str(ASKING), *(["--modern"] if "--declare" in how else [])]
-    ran = loupe(tmp_path, "call", "work", "--json", *how, *command)
+    ran = here(tmp_path, "call", "work", "--json", *how, *command)
     assert ran.code == 0, ran.err
     assert ran.json["result"]["structuredContent"] == {"n": 1}
     assert ran.json["output_schema"]["verdict"] == "valid"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cli_run import loupe
+from cli_run import here, loupe
 
 CLASSIC = """found = demo_logs__search_logs()
 counts: dict[str, int] = {}
@@ -46,7 +46,7 @@ def test_without_permission_nothing_is_sent_and_the_way_on_is_said(tmp_path: Pat
 
 
 def test_the_functions_are_printed_with_what_each_level_costs(tmp_path: Path) -> None:
-    found = loupe(tmp_path, "code", "--stubs", "typescript", "--catalog", "demo:tracker", "--json").json
+    found = here(tmp_path, "code", "--stubs", "typescript", "--catalog", "demo:tracker", "--json").json
     assert "declare function demo_tracker__create_issue(" in found["text"]
     tokens = found["tokens"]
     assert tokens["names"] < tokens["described"] < tokens["typed"] < tokens["full"]
@@ -60,5 +60,5 @@ def test_bad_input_is_one_sentence(tmp_path: Path) -> None:
         (("code", "-", *PAIR, "--limit", "calls=0"), "calls=0 cannot be"),
         (("code", *PAIR, "--resume", "none.json"), "none.json holds no run"),
     ):
-        ran = loupe(tmp_path, *words, stdin="x")
+        ran = here(tmp_path, *words, stdin="x")
         assert ran.code in (2, 7) and ran.err.count("\n") == 1 and said in ran.err, ran.err

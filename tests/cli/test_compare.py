@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_run import loupe
+from cli_run import here, loupe
 
 
 def lines(path: Path, *tools: Any) -> str:
@@ -33,7 +33,7 @@ def test_two_live_servers_are_compared_in_one_command(tmp_path: Path) -> None:
     assert [each["label"] for each in found["sides"]] == ["demo:flat", "demo:progressive"]
     assert found["sides"][0]["totals"]["tools"] == 50
     assert found["totals_delta"]["tools"] == found["sides"][1]["totals"]["tools"] - 50
-    listed = loupe(tmp_path, "list", "demo:flat", "--json").json["totals"]
+    listed = here(tmp_path, "list", "demo:flat", "--json").json["totals"]
     assert found["sides"][0]["totals"]["wire_bytes"] == listed["wire_bytes"]
     assert found["sides"][0]["totals"]["tokens"]["o200k_base"] == {
         key: listed["tokens"]["o200k_base"][key] for key in ("wire", "definitions")
@@ -43,7 +43,7 @@ def test_two_live_servers_are_compared_in_one_command(tmp_path: Path) -> None:
 def test_a_server_is_the_same_as_its_lock_its_trace_and_itself(tmp_path: Path) -> None:
     trace, pinned = str(tmp_path / "x.mcptrace.jsonl"), str(tmp_path / "flat.lock")
     assert loupe(tmp_path, "list", "demo:flat", "--record", trace, "--no-redact").code == 0
-    assert loupe(tmp_path, "lock", trace, "-o", pinned).code == 0
+    assert here(tmp_path, "lock", trace, "-o", pinned).code == 0
     ran = loupe(
         tmp_path, "compare", trace, pinned, "--fail-on", "caution", "--json", "--",
         sys.executable, "-m", "inspector.demo", "flat",
@@ -63,17 +63,17 @@ def test_the_first_side_is_the_baseline_and_severity_decides_the_exit(tmp_path: 
     assert found.code == 1
     assert found.json["summary"] == {"breaking": 1, "caution": 0, "fine": 1}
     assert [each["kind"] for each in found.json["tools"][0]["changes"]] == ["required-added"]
-    back = loupe(tmp_path, "compare", new, old, "--json").json
+    back = here(tmp_path, "compare", new, old, "--json").json
     assert [each["kind"] for row in back["tools"] for each in row["changes"]] == [
         "property-removed",
         "tool-removed",
     ]
-    assert loupe(tmp_path, "compare", old, old, "--fail-on", "caution").code == 0
+    assert here(tmp_path, "compare", old, old, "--fail-on", "caution").code == 0
 
 
 def test_the_report_is_markdown_or_a_page_and_goes_where_it_is_told(tmp_path: Path) -> None:
     old, new = lines(tmp_path / "old.jsonl", tool("a")), lines(tmp_path / "new.jsonl", tool("é"))
-    shown = loupe(tmp_path, "compare", old, new)
+    shown = here(tmp_path, "compare", old, new)
     assert shown.out.startswith("# Catalogs compared\n")
     assert "## Not measured" in shown.out
     page = tmp_path / "report.html"
@@ -108,6 +108,6 @@ def test_what_cannot_be_compared_is_said_in_one_sentence(
     (tmp_path / "bad.lock").write_text('{"schema":"mcp-loupe/lock/1","tools":[]}')
     (tmp_path / "bad.mcptrace.jsonl").write_text('{"t":"header","format":"mcp-trace","v":1}\n')
     (tmp_path / "bad.mcptrace.jsonl.gz").write_text("no gzip")
-    ran = loupe(tmp_path, "compare", *words)
+    ran = here(tmp_path, "compare", *words)
     assert (ran.code, ran.err.count("\n")) == (code, 1), ran.err
     assert says in ran.err

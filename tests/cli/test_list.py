@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_run import ROOT, chaos_http, environment, loupe
+from cli_run import ROOT, chaos_http, environment, here, loupe
 
 WITNESS = ROOT.parent / "shared" / "tools" / "rawlist.py"
 SERVERS = ROOT / "tests" / "servers"
@@ -32,20 +36,44 @@ def real_server(name: str, repository: Path) -> list[str]:
     return [program, *(["--repository", str(repository)] if name == "mcp-server-git" else [])]
 
 
+@dataclass(frozen=True, slots=True)
+class Teed:
+    """What `list --json` said of a server, and its own copy of the server's stdout that tee.py kept."""
+
+    found: dict[str, Any]
+    lines: list[bytes]
+
+
+@pytest.fixture(scope="module")
+def teed(tmp_path_factory: pytest.TempPathFactory, repository: Path) -> Callable[[str, str], Teed]:
+    """Each server, in each era, is listed once."""
+
+    @functools.cache
+    def listed(name: str, era: str) -> Teed:
+        folder = tmp_path_factory.mktemp("teed")
+        tee = [
+            sys.executable,
+            str(SERVERS / "tee.py"),
+            str(folder / "tee"),
+            "--",
+            *real_server(name, repository),
+        ]
+        ran = loupe(folder, "list", "--json", "--era", era, "--", *tee)
+        assert ran.code == 0, ran.err
+        return Teed(ran.json, (folder / "tee" / "stdout").read_bytes().splitlines())
+
+    return listed
+
+
 @pytest.mark.parametrize("name", ["mcp-server-git", "mcp-server-time", "fastmcp"])
 @pytest.mark.parametrize("era", ["modern", "handshake"])
 def test_the_byte_counts_are_those_of_the_lines_that_crossed(
-    name: str, era: str, tmp_path: Path, repository: Path
+    name: str, era: str, teed: Callable[[str, str], Teed]
 ) -> None:
     """tee.py, between us and the server, keeps its own copy of stdout: page by page the same length."""
-    command = real_server(name, repository)
-    tee = [sys.executable, str(SERVERS / "tee.py"), str(tmp_path / "tee"), "--", *command]
-    ran = loupe(tmp_path, "list", "--json", "--era", era, "--", *tee)
-    assert ran.code == 0, ran.err
-    lines = (tmp_path / "tee" / "stdout").read_bytes().splitlines()
+    found, lines = teed(name, era).found, teed(name, era).lines
     listed = [line for line in lines if b'"tools":' in line and "tools" in json.loads(line).get("result", {})]
     listed = [line for line in listed if isinstance(json.loads(line)["result"]["tools"], list)]
-    found = ran.json
     assert [page["wire_bytes"] for page in found["pages"]] == [len(line) for line in listed]
     assert found["totals"]["wire_bytes"] == sum(map(len, listed))
     assert found["totals"]["tools"] == sum(len(json.loads(line)["result"]["tools"]) for line in listed)
@@ -55,7 +83,9 @@ def test_the_byte_counts_are_those_of_the_lines_that_crossed(
 
 @pytest.mark.skipif(not WITNESS.exists(), reason="the witness ../shared/tools/rawlist.py is not here")
 @pytest.mark.parametrize("name", ["mcp-server-git", "mcp-server-time", "fastmcp"])
-def test_an_independent_witness_counts_the_same_bytes(name: str, tmp_path: Path, repository: Path) -> None:
+def test_an_independent_witness_counts_the_same_bytes(
+    name: str, tmp_path: Path, repository: Path, teed: Callable[[str, str], Teed]
+) -> None:
     command = real_server(name, repository)
     witness = subprocess.run(
         [sys.executable, str(WITNESS), "x", "--", *command],
@@ -64,22 +94,23 @@ def test_an_independent_witness_counts_the_same_bytes(name: str, tmp_path: Path,
     )  # fmt: skip
     assert witness.stdout
     attempt = json.loads((tmp_path / "summaries" / "x.json").read_text())["attempts"][-1]
-    found = loupe(tmp_path, "list", "--json", "--", *command).json
+    found = teed(name, "modern").found
     assert [page["wire_bytes"] for page in found["pages"]] == attempt["page_bytes"]
     assert found["totals"]["tools"] == attempt["tools"]
     assert [tool["name"] for tool in found["tools"]] == attempt["names"]
 
 
-def test_tokens_that_were_not_counted_are_absent_and_their_share_unknown(tmp_path: Path) -> None:
-    server = [sys.executable, str(SERVERS / "fastmcp_paged.py")]
-    counted = loupe(tmp_path, "list", "--json", "--", *server).json
-    found = loupe(tmp_path, "list", "--json", "--no-tokens", "--", *server).json
+def test_tokens_that_were_not_counted_are_absent_and_their_share_unknown(
+    tmp_path: Path, teed: Callable[[str, str], Teed], repository: Path
+) -> None:
+    counted = teed("fastmcp", "modern").found
+    found = here(tmp_path, "list", "--json", "--no-tokens", "--", *real_server("fastmcp", repository)).json
     assert "tokens" in counted["totals"] and "tokens" in counted["tools"][0]
     assert "tokens" not in found["totals"] and found["totals"]["window_share"] is None
     assert [tool.keys() for tool in found["tools"]] == [tool.keys() - {"tokens"} for tool in counted["tools"]]
     assert [tool["parts"] for tool in found["tools"]] == [tool["parts"] for tool in counted["tools"]]
     assert [each["rule"] for each in found["findings"]] == [each["rule"] for each in counted["findings"]]
-    shown = loupe(tmp_path, "list", "--no-tokens", "--", *server)
+    shown = here(tmp_path, "list", "--no-tokens", "--", *chaos())
     assert (shown.code, shown.err) == (0, "")
     assert "Tokens were not counted" in shown.out and "? tok" in shown.out
 
@@ -104,7 +135,7 @@ def test_a_command_over_stdio_imports_no_large_library(words: tuple[str, ...], t
 
 
 def test_hints_the_server_did_not_send_are_absent_and_not_made_up(tmp_path: Path) -> None:
-    found = loupe(tmp_path, "list", "--json", "--", *chaos("no_hints")).json
+    found = here(tmp_path, "list", "--json", "--", *chaos("no_hints")).json
     assert "ttl_ms" not in found["pages"][0]
     assert "cache_scope" not in found["pages"][0]
     assert found["freshness"]["rule"] == 7
@@ -113,13 +144,13 @@ def test_hints_the_server_did_not_send_are_absent_and_not_made_up(tmp_path: Path
 def test_hints_are_shown_as_sent_whatever_their_type(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "inspector.demo", "cache-hints"]
     options = ["--ttl", 'tools/list="60000"', "--scope", "tools/list=shared"]
-    page = loupe(tmp_path, "list", "--json", "--", *command, *options).json["pages"][0]
+    page = here(tmp_path, "list", "--json", "--", *command, *options).json["pages"][0]
     assert page["ttl_ms"] == "60000"
     assert page["cache_scope"] == "shared"
 
 
 def test_all_lists_have_the_same_shape(tmp_path: Path) -> None:
-    found = loupe(tmp_path, "list", "--all", "--json", "demo:cache-hints").json
+    found = here(tmp_path, "list", "--all", "--json", "demo:cache-hints").json
     assert set(found["lists"]) == {"prompts", "resources", "templates"}
     for what, shown in found["lists"].items():
         assert shown["totals"][what] == len(shown[what])
@@ -145,10 +176,10 @@ def test_findings_are_listed_and_counted_unless_nobody_wants_them(tmp_path: Path
         (each["rule"], each["severity"], each["tool"]) for each in found
     ]
     errors = sum(each["severity"] == "error" for each in found)
-    said = loupe(tmp_path, "list", "--without", "header-invalid", *command).out
+    said = here(tmp_path, "list", "--without", "header-invalid", *command).out
     assert f"Findings: {errors - 1} errors, " in said
     assert "(no name)  cannot be used: name is missing" in said
-    assert "findings" not in loupe(tmp_path, "list", "--json", "--no-findings", *command).json
+    assert "findings" not in here(tmp_path, "list", "--json", "--no-findings", *command).json
 
 
 def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path) -> None:
@@ -192,7 +223,8 @@ def closed_port() -> int:
 def test_bad_input_gets_one_sentence_and_its_exit_code(
     words: list[str], code: int, layer: str, says: str, tmp_path: Path
 ) -> None:
-    ran = loupe(tmp_path, "list", "--json", *words)
+    run = here if layer == "usage" else loupe
+    ran = run(tmp_path, "list", "--json", *words)
     assert ran.code == code, ran.err
     error = ran.json["error"]
     assert error["layer"] == layer
@@ -204,7 +236,7 @@ def test_bad_input_gets_one_sentence_and_its_exit_code(
 
 def test_a_url_that_refuses_says_where_and_exits_with_3(tmp_path: Path) -> None:
     port = closed_port()
-    ran = loupe(tmp_path, "list", "--json", f"http://127.0.0.1:{port}/mcp")
+    ran = here(tmp_path, "list", "--json", f"http://127.0.0.1:{port}/mcp")
     assert ran.code == 3
     assert f"127.0.0.1:{port}" in ran.json["error"]["message"]
 
@@ -221,7 +253,7 @@ def test_an_http_answer_that_is_no_mcp_names_its_status(
     fault: str, code: int, says: str, tmp_path: Path
 ) -> None:
     with chaos_http(f"{fault}@server/discover", f"{fault}@initialize") as url:
-        ran = loupe(tmp_path, "list", "--json", url)
+        ran = here(tmp_path, "list", "--json", url)
     assert ran.code == code, ran.err
     assert says in ran.json["error"]["message"]
 
@@ -236,7 +268,7 @@ def test_the_last_stderr_lines_stand_before_the_sentence(tmp_path: Path) -> None
 
 def test_what_its_last_words_mean_is_the_next_thing_to_try(tmp_path: Path) -> None:
     dying = "import sys; print('npm error code E404', file=sys.stderr); sys.exit(1)"
-    ran = loupe(tmp_path, "list", "--json", "--", sys.executable, "-c", dying)
+    ran = here(tmp_path, "list", "--json", "--", sys.executable, "-c", dying)
     assert (ran.code, ran.json["error"]["message"]) == (4, "The server exited with code 1")
     assert ran.json["error"]["remedy"].startswith("The registry has no package of that name")
 
@@ -244,7 +276,7 @@ def test_what_its_last_words_mean_is_the_next_thing_to_try(tmp_path: Path) -> No
 def test_a_config_file_that_is_no_json_is_named_by_line(tmp_path: Path) -> None:
     config = tmp_path / "mcp.json"
     config.write_text('{"mcpServers": {"a": {"command": "x",}\n oops')
-    ran = loupe(tmp_path, "list", "--json", "a", "--config", str(config))
+    ran = here(tmp_path, "list", "--json", "a", "--config", str(config))
     assert ran.code == 7
     assert "line 2" in ran.json["error"]["message"]
 
@@ -257,4 +289,4 @@ def test_a_name_is_looked_up_in_the_config_file(tmp_path: Path) -> None:
     }
     config = tmp_path / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"mine": entry}}))
-    assert loupe(tmp_path, "list", "--json", "mine", "--config", str(config)).json["totals"]["tools"] == 3
+    assert here(tmp_path, "list", "--json", "mine", "--config", str(config)).json["totals"]["tools"] == 3

@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
-from cli_run import ROOT, loupe
+from cli_run import ROOT, here, loupe
 from test_compare import lines, tool
 
 from inspector.catalog.budgets import BUDGETS
@@ -19,7 +19,7 @@ from inspector.cli.lock import _share
 def pinned(tmp_path: Path) -> Path:
     """The lock of a catalog of two tools, which lies beside it."""
     catalog = lines(tmp_path / "now.jsonl", tool("a", "x"), tool("b"))
-    assert loupe(tmp_path, "lock", catalog, "-o", "s.lock").code == 0
+    assert here(tmp_path, "lock", catalog, "-o", "s.lock").code == 0
     return tmp_path / "s.lock"
 
 
@@ -37,17 +37,17 @@ def test_a_live_server_is_locked_and_holds(tmp_path: Path) -> None:
         tmp_path, "check", "demo:flat", "--lock", "flat.lock", "--max-increase", "0%", "--fail-on", "fine"
     )
     assert ran.code == 0 and "holds (drift: 0 breaking, 0 caution, 0 fine; 50 tools" in ran.out
-    drifted = loupe(tmp_path, "check", "demo:progressive", "--lock", "flat.lock", "--json")
+    drifted = here(tmp_path, "check", "demo:progressive", "--lock", "flat.lock", "--json")
     assert drifted.code == 1 and drifted.json["ok"] is False
     assert {each["rule"] for each in drifted.json["violations"]} >= {"tool-removed"}
 
 
 def test_a_lock_of_an_unchanged_catalog_is_left_as_it_is(pinned: Path) -> None:
     before = pinned.read_bytes()
-    ran = loupe(pinned.parent, "lock", "now.jsonl", "-o", "s.lock", "--json")
+    ran = here(pinned.parent, "lock", "now.jsonl", "-o", "s.lock", "--json")
     assert ran.json["unchanged"] is True and pinned.read_bytes() == before
     lines(pinned.parent / "now.jsonl", tool("a"))
-    assert loupe(pinned.parent, "lock", "now.jsonl", "-o", "s.lock", "--json").json["unchanged"] is False
+    assert here(pinned.parent, "lock", "now.jsonl", "-o", "s.lock", "--json").json["unchanged"] is False
     assert pinned.read_bytes() != before
 
 
@@ -72,15 +72,15 @@ def test_drift_and_budgets_are_violations_with_a_rule(pinned: Path) -> None:
         ("budget-tokens", None),
         ("budget-wire-bytes", None),
     ]
-    assert loupe(pinned.parent, "check", "now.jsonl", "--lock", "s.lock", "--fail-on", "none").code == 0
+    assert here(pinned.parent, "check", "now.jsonl", "--lock", "s.lock", "--fail-on", "none").code == 0
 
 
 def test_junit_and_sarif_are_written_for_ci_and_the_exit_still_tells(pinned: Path) -> None:
     lines(pinned.parent / "now.jsonl", tool("a", "x"))
     words = ["check", "now.jsonl", "--lock", "s.lock"]
-    assert loupe(pinned.parent, *words, "--format", "junit", "-o", "j.xml").code == 1
+    assert here(pinned.parent, *words, "--format", "junit", "-o", "j.xml").code == 1
     assert ET.parse(pinned.parent / "j.xml").getroot().get("failures") == "1"
-    ran = loupe(pinned.parent, *words, "--format", "sarif")
+    ran = here(pinned.parent, *words, "--format", "sarif")
     (result,) = ran.json["runs"][0]["results"]
     assert ran.code == 1 and result["ruleId"] == "tool-removed"
     assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "s.lock"
@@ -102,7 +102,7 @@ def test_junit_and_sarif_are_written_for_ci_and_the_exit_still_tells(pinned: Pat
 def test_what_cannot_be_checked_is_said_in_one_sentence(
     words: list[str], code: int, says: str, pinned: Path
 ) -> None:
-    ran = loupe(pinned.parent, "check", *words)
+    ran = here(pinned.parent, "check", *words)
     assert (ran.code, ran.err.count("\n")) == (code, 1), ran.err
     assert says in ran.err
 
@@ -113,7 +113,7 @@ def test_a_percentage_is_the_nearest_fraction() -> None:
 
 def test_a_lock_edited_by_hand_is_refused(pinned: Path) -> None:
     pinned.write_text(pinned.read_text().replace('\\"x\\"', '\\"z\\"'))
-    ran = loupe(pinned.parent, "check", "now.jsonl", "--lock", "s.lock", "--json")
+    ran = here(pinned.parent, "check", "now.jsonl", "--lock", "s.lock", "--json")
     assert ran.code == 7 and "does not fit its sha256" in ran.json["error"]["message"]
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_run import loupe
+from cli_run import here, loupe
 
 TASK = ("--task", "a billing question")
 
@@ -50,8 +50,8 @@ def test_the_progressive_demo_is_measured_live_over_stdio(tmp_path: Path) -> Non
     assert (found["schema"], found["mode"]) == ("mcp-loupe/simulate/1", "live")
     run = found["runs"][0]
     totals, against = run["totals"], run["versus_full"]
-    flat = loupe(tmp_path, "list", "demo:flat", "--json").json["totals"]
-    entry = loupe(tmp_path, "list", "demo:progressive", "--json").json["totals"]
+    flat = here(tmp_path, "list", "demo:flat", "--json").json["totals"]
+    entry = here(tmp_path, "list", "demo:progressive", "--json").json["totals"]
     assert found["baseline"]["entry_bytes"] == flat["wire_bytes"]
     assert totals["entry_bytes"] == entry["wire_bytes"]
     assert (totals["entry_tools"], totals["revealed_tools"], totals["model_turns"]) == (3, 10, 3)
@@ -84,7 +84,7 @@ def test_a_recorded_live_run_has_its_steps_beside_the_frames_they_name(tmp_path:
     assert len(named) == 2
     for request, reply, (asked, answered) in named:
         assert (frames[asked]["bytes"], frames[answered]["bytes"]) == (request, reply)
-    assert loupe(tmp_path, "trace", "show", str(trace)).code == 0
+    assert here(tmp_path, "trace", "show", str(trace)).code == 0
 
 
 def test_the_same_is_measured_live_over_http(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_all_strategies_run_dry_over_several_catalogs_and_the_table_is_the_runs(
     assert found["runs"][0]["totals"]["entry_bytes"] == sum(
         [Path(each).stat().st_size - 1 for each in (one, two)]
     )
-    plain = loupe(tmp_path, *argv)
+    plain = here(tmp_path, *argv)
     assert "net saved" in plain.out
     assert {each["strategy"]: each["called"] for each in found["runs"]}["gateway_code"] == "logs__search_logs"
 
@@ -130,12 +130,12 @@ def test_a_scenario_is_saved_and_run_again_to_the_same_figures(tmp_path: Path) -
     first = loupe(tmp_path, "simulate", *argv, "--strategy", "search_stable", "--save", saved, "--json")
     assert first.code == 0, first.err
     assert first.json["runs"][0]["called"] == "a__list_invoices"
-    again = loupe(tmp_path, "simulate", saved, "--json")
+    again = here(tmp_path, "simulate", saved, "--json")
     assert again.json["runs"] == first.json["runs"]
 
 
 def test_the_host_made_tools_are_printed_as_sent(tmp_path: Path) -> None:
-    found = loupe(tmp_path, "simulate", "--show-meta-tools").json
+    found = here(tmp_path, "simulate", "--show-meta-tools").json
     assert len(found["tools"]) == 11
     assert found["version"] == 1
 
@@ -150,7 +150,7 @@ def test_the_host_made_tools_are_printed_as_sent(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be_run_is_a_usage_error(argv: tuple[str, ...], tmp_path: Path) -> None:
-    assert loupe(tmp_path, *argv, "--json").code == 2
+    assert here(tmp_path, *argv, "--json").code == 2
 
 
 def test_retrieval_is_measured_and_a_threshold_decides_the_exit(tmp_path: Path) -> None:
@@ -163,5 +163,5 @@ def test_retrieval_is_measured_and_a_threshold_decides_the_exit(tmp_path: Path) 
     method = ran.json["methods"][0]
     assert (method["search"], method["recall@5"], method["miss_rate"]) == ("keyword", 0.5, 0.5)
     assert set(method["search_ms"]) == {"p50", "p95"}
-    assert loupe(tmp_path, *argv, "--min-recall", "0.6").code == 1
-    assert loupe(tmp_path, *argv, "--min-recall", "0.5").code == 0
+    assert here(tmp_path, *argv, "--min-recall", "0.6").code == 1
+    assert here(tmp_path, *argv, "--min-recall", "0.5").code == 0

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_run import ROOT, environment, loupe
+from cli_run import ROOT, Ran, environment, here, loupe
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,9 +18,12 @@ from inspector.cli.terminal import document_text, harmless, printable
 SERVER = (sys.executable, str(ROOT / "tests" / "servers" / "hostile_text.py"))
 
 
-def ran(home: Path, *words: str, **extra: str) -> tuple[int, str, str]:
-    """(exit code, stdout, stderr) of `mcp-loupe WORDS…`, both proven harmless; bytes must be UTF-8."""
-    done = loupe(home, *words, **extra)
+def ran(home: Path, *words: str) -> tuple[int, str, str]:
+    """(exit code, stdout, stderr) of `mcp-loupe WORDS…`, both proven harmless."""
+    return proven(here(home, *words), words)
+
+
+def proven(done: Ran, words: tuple[str, ...]) -> tuple[int, str, str]:
     for stream in (done.out, done.err):
         drives = {char for char in stream if not char.isprintable() and char != "\n"}
         assert drives == set(), words
@@ -114,8 +118,22 @@ def test_what_was_mistyped_is_quoted_without_its_controls(words: tuple[str, ...]
 
 
 def test_a_terminal_that_is_not_utf_8_gets_escapes(files: Path) -> None:
-    code, out, _ = ran(files, "list", *target("fine"), PYTHONIOENCODING="ascii:strict")
+    words = ("list", *target("fine"))
+    code, out, _ = proven(loupe(files, *words, PYTHONIOENCODING="ascii:strict"), words)
     assert code == 0 and "\\xb7 handshake 2025-11-25" in out
+
+
+@pytest.mark.parametrize("words", [("list",), ("call", "t", "--json"), ("check", "--lock", "a.lock")])
+def test_a_process_of_its_own_writes_nothing_else_and_all_of_it_is_utf_8(
+    words: tuple[str, ...], files: Path
+) -> None:
+    words = (*words, *target("surrogate"))
+    apart, within = proven(loupe(files, *words), words), ran(files, *words)
+    assert (apart[0], untimed(apart[1])) == (within[0], untimed(within[1]))
+
+
+def untimed(text: str) -> str:
+    return re.sub(r'"ms": [0-9.]+', "", text)
 
 
 @given(st.text(st.characters(codec=None)))

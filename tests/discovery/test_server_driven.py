@@ -44,14 +44,24 @@ def live(spec: ServerSpec, tmp_path: Path, task: str) -> Iterator[tuple[Setting,
         yield setting(task, call=caller({"live": connection}, registry)), registry, frames
 
 
-def played_out(spec: ServerSpec, tmp_path: Path, task: str) -> tuple[State, list[Event]]:
-    with live(spec, tmp_path, task) as (at, registry, frames):
-        driven = strategy("server_driven")
-        return play_out(driven, begin(driven, at, registry), "top1"), frames
+Live = tuple[Setting, Registry, list[Event]]
 
 
-def test_every_step_on_the_demo_is_its_real_frames_to_the_byte(tmp_path: Path) -> None:
-    state, frames = played_out(demo_spec("progressive"), tmp_path, "a billing question")
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """The progressive demo, listed once; a test that calls leaves nothing behind in it."""
+    with live(demo_spec("progressive"), tmp_path_factory.mktemp("demo"), "a billing question") as opened:
+        yield opened
+
+
+def played_out(at: Setting, registry: Registry) -> State:
+    driven = strategy("server_driven")
+    return play_out(driven, begin(driven, at, registry), "top1")
+
+
+def test_every_step_on_the_demo_is_its_real_frames_to_the_byte(demo: Live) -> None:
+    at, registry, frames = demo
+    state = played_out(at, registry)
     entry, groups, expand, call = state.ledger.rows
     sizes = {event.seq: len(event.raw or b"") for event in frames if event.t == "rpc"}
     for row in (groups, expand):
@@ -65,24 +75,22 @@ def test_every_step_on_the_demo_is_its_real_frames_to_the_byte(tmp_path: Path) -
     assert all(event.cause == "lab" for event in frames if event.method == "tools/call")
 
 
-def test_a_call_the_person_wrote_is_sent_when_confirmed_and_only_then(tmp_path: Path) -> None:
+def test_a_call_the_person_wrote_is_sent_when_confirmed_and_only_then(demo: Live) -> None:
     move = Move("live__call_tool", {"name": "get_balance", "arguments": {"customerId": "CUS-1001"}})
-    with live(demo_spec("progressive"), tmp_path, "balance") as (at, registry, _):
-        driven = strategy("server_driven")
-        held = turn(driven, begin(driven, at, registry), move)
-        assert "it was not confirmed" in held.ledger.rows[-1].got
-        agreed = Setting(at.task, at.weigher, at.rules, at.search, call=at.call, confirmed=True)
-        sent = turn(driven, begin(driven, agreed, registry), move)
+    (at, registry, _), driven = demo, strategy("server_driven")
+    held = turn(driven, begin(driven, at, registry), move)
+    assert "it was not confirmed" in held.ledger.rows[-1].got
+    agreed = Setting(at.task, at.weigher, at.rules, at.search, call=at.call, confirmed=True)
+    sent = turn(driven, begin(driven, agreed, registry), move)
     row = sent.ledger.rows[-1]
     assert (row.column, row.provenance, sent.called) == ("business", "measured", "get_balance")
     assert row.reply_bytes > 0
     assert sent.totals.total_bytes == sent.totals.entry_bytes
 
 
-def test_a_wrong_category_is_the_servers_own_error_and_no_discovery(tmp_path: Path) -> None:
-    with live(demo_spec("progressive"), tmp_path, "x") as (at, registry, _):
-        driven = strategy("server_driven")
-        state = turn(driven, begin(driven, at, registry), Move("live__expand_category", {"category": "nope"}))
+def test_a_wrong_category_is_the_servers_own_error_and_no_discovery(demo: Live) -> None:
+    (at, registry, _), driven = demo, strategy("server_driven")
+    state = turn(driven, begin(driven, at, registry), Move("live__expand_category", {"category": "nope"}))
     row = state.ledger.rows[-1]
     assert row.column == "error"
     assert row.reply_bytes > 0
@@ -92,7 +100,8 @@ def test_a_wrong_category_is_the_servers_own_error_and_no_discovery(tmp_path: Pa
 @pytest.mark.parametrize(("kind", "discoveries"), [("bm25", 1), ("code", 2)])
 def test_fastmcps_transforms_are_recognised_and_driven(kind: str, discoveries: int, tmp_path: Path) -> None:
     spec = ServerSpec("fastmcp", argv=(sys.executable, str(PROGRESSIVE), kind))
-    state, _ = played_out(spec, tmp_path, "refund a payment")
+    with live(spec, tmp_path, "refund a payment") as (at, registry, _):
+        state = played_out(at, registry)
     assert state.called == "refund_payment"
     assert len([row for row in state.ledger.rows if row.column == "discovery"]) == discoveries
     assert state.totals.error_bytes == 0
