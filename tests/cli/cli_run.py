@@ -23,6 +23,12 @@ from inspector.cli import main
 ROOT = Path(__file__).resolve().parents[2]
 
 
+class FLAT:
+    """What `list demo:flat` says: test_list holds the command to it, others hold themselves to it."""
+
+    wire_bytes, definition_bytes, tokens = 20_841, 20_600, 4_844
+
+
 @dataclass(frozen=True, slots=True)
 class Ran:
     code: int

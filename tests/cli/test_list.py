@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_run import ROOT, chaos_http, environment, here, loupe
+from cli_run import FLAT, ROOT, chaos_http, environment, here, loupe
 
 WITNESS = ROOT.parent / "shared" / "tools" / "rawlist.py"
 SERVERS = ROOT / "tests" / "servers"
@@ -161,8 +161,11 @@ def test_the_human_output_names_the_server_the_total_and_each_tool(tmp_path: Pat
     ran = loupe(tmp_path, "list", "demo:flat", "--model", "gpt-5")
     first, second, third, share, fourth, *_ = ran.out.splitlines()
     assert first == "marlow-flat 0.1.0 · modern 2026-07-28 · stdio"
-    assert second == "50 tools in 1 page, 20,841 B on the wire, 20,600 B of definitions"
-    assert third == "4,844 tokens (o200k_base) of whole definitions; 3,638 as Anthropic is sent them"
+    size = f"{FLAT.wire_bytes:,} B on the wire, {FLAT.definition_bytes:,} B of definitions"
+    assert second == f"50 tools in 1 page, {size}"
+    assert (
+        third == f"{FLAT.tokens:,} tokens (o200k_base) of whole definitions; 3,638 as Anthropic is sent them"
+    )
     assert share == "1.0% of the 400,000 tokens that gpt-5 takes"
     assert fourth.startswith('Hints as sent: ttlMs 0, cacheScope "private": ')
     assert "search_knowledge_base" in ran.out

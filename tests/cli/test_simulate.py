@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_run import here, loupe
+from cli_run import FLAT, here, loupe
 
 TASK = ("--task", "a billing question")
 
@@ -50,15 +50,14 @@ def test_the_progressive_demo_is_measured_live_over_stdio(tmp_path: Path) -> Non
     assert (found["schema"], found["mode"]) == ("mcp-loupe/simulate/1", "live")
     run = found["runs"][0]
     totals, against = run["totals"], run["versus_full"]
-    flat = here(tmp_path, "list", "demo:flat", "--json").json["totals"]
     entry = here(tmp_path, "list", "demo:progressive", "--json").json["totals"]
-    assert found["baseline"]["entry_bytes"] == flat["wire_bytes"]
+    assert found["baseline"]["entry_bytes"] == FLAT.wire_bytes
     assert totals["entry_bytes"] == entry["wire_bytes"]
     assert (totals["entry_tools"], totals["revealed_tools"], totals["model_turns"]) == (3, 10, 3)
     assert totals["total_bytes"] == totals["entry_bytes"] + totals["discovery_bytes"]
     assert totals["discovery_bytes"] == sum([step["reply_bytes"] for step in run["steps"][1:3]])
-    assert against["net_saved"] == 1 - totals["total_bytes"] / flat["wire_bytes"]
-    assert against["entry_reduction"] == 1 - entry["wire_bytes"] / flat["wire_bytes"]
+    assert against["net_saved"] == 1 - totals["total_bytes"] / FLAT.wire_bytes
+    assert against["entry_reduction"] == 1 - entry["wire_bytes"] / FLAT.wire_bytes
     assert next(iter(against)) == "net_saved"
     assert run["provenance"]["total_bytes"] == run["provenance"]["net_saved"] == "measured"
     assert [len(step["frames"]) for step in run["steps"]] == [0, 2, 2, 0]
