@@ -149,6 +149,12 @@ class Scripts:
                     self._stubs.popitem(last=False)
         return found[1]
 
+    def written(self, keys: Sequence[str]) -> bool:
+        """Whether `stubs` has these functions at hand."""
+        at = tuple([id(server) for key in keys if (server := self._server(key)) is not None])
+        with self._lock:
+            return at in self._stubs
+
     def tokens(self, text: str) -> int | None:
         """Of a text by o200k_base, counted in the worker process; None while it counts, or when it could not."""
         digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()

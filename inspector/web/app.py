@@ -31,6 +31,7 @@ from inspector.errors import (
 )
 from inspector.web.apps import blueprint as apps
 from inspector.web.calls import blueprint as calls
+from inspector.web.calls_address import blueprint as calls_address
 from inspector.web.calls_part import blueprint as parts
 from inspector.web.catalog import blueprint as catalog
 from inspector.web.catalog_exact import blueprint as catalog_exact
@@ -62,6 +63,7 @@ SCREENS: Final[tuple[Blueprint, ...]] = (
     catalog_exact,
     findings,
     calls,
+    calls_address,
     apps,
     parts,
     skills,

@@ -16,6 +16,7 @@ from inspector.console.tasks import support_of
 from inspector.errors import UsageError
 from inspector.protocol.eras import HANDSHAKE
 from inspector.web.apps import app_of
+from inspector.web.calls_address import options_of
 from inspector.web.calls_kinds import (
     BROKEN,
     METHOD,
@@ -107,9 +108,9 @@ def show(key: str) -> str:
     first = next((line.name for line in found.lines if line.link), "")
     of_call = call if call is not None and call.what == what else None
     tool = request.args.get("tool") or (of_call.tool if of_call else "") or first
-    text = of_call.arguments if of_call and of_call.tool == tool else request.args.get("arguments")
+    text = request.args.get("arguments") or (of_call.arguments if of_call and of_call.tool == tool else None)
     pane = pane_of(definition_of_item(key, tool, what), request.args.get("mode", "form"), text)
-    options = Options(runs=str(call.runs), task=call.task) if call is not None else Options()
+    options = Options(runs=str(call.runs), task=call.task) if call is not None else options_of(request.args)
     return _page(server, _bench(key, what, tool, options), pane, found, call, gone)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -57,6 +58,10 @@ class Choice:
     tools: int | None
     usable: bool
     on: bool
+
+
+AT_ONCE: Final = 500
+"""Tools whose functions are written before the page is shown; those of more come after it."""
 
 
 def scripts() -> Scripts:
@@ -193,9 +198,29 @@ def screen(
         "installed": installed(), "run": run, "recent": scripts().recent()[:8],
         "rules": run.rules if run else Rules(flows="ask"),
         "limits": limit_fields(), "policies": POLICIES,
-        "keys_query": urlencode([("server", key) for key in chosen]), "chosen": chosen,
+        "keys_query": urlencode([("server", key) for key in chosen]), "chosen": chosen, "writing": None,
     }  # fmt: skip
-    return context | (shown_run(run) if run is not None else shown_functions(chosen))
+    if run is not None:
+        return context | shown_run(run)
+    held = request.args.get("functions") == "none"
+    if held or not scripts().written(chosen):
+        tools = sum(each.tools or 0 for each in choices if each.on)
+        if held or (tools > AT_ONCE and request.args.get("functions") != "now"):
+            return context | {"writing": _writing(chosen, tools, held=held)}
+    return context | shown_functions(chosen)
+
+
+def _writing(keys: list[str], tools: int, *, held: bool) -> dict[str, Any]:
+    """What stands where the functions of many tools will be, and where they are got, given up and got again."""
+    more: dict[str, Any] = {
+        "language": request.args.get("language"),
+        "level": request.args.get("level"),
+        "server": keys,
+    }
+    return {
+        "tools": tools, "held": held, "since_ms": int(time.time() * 1000), "place": url_for("code.functions", **more),
+        "off": url_for("code.index", functions="none", **more), "now": url_for("code.index", functions="now", **more),
+    }  # fmt: skip
 
 
 def limit_fields() -> list[tuple[str, str, str, str]]:

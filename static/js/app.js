@@ -471,6 +471,11 @@
     event.preventDefault();
   }
 
+  // What is typed was asked for by its `input`: leaving the field asks nothing, or the click that left it would be lost.
+  on("change", (event) => {
+    if (event.target.matches("[data-filter], .tlf__m")) event.stopPropagation();
+  }, true);
+
   on("htmx:before:request", (event) => {
     const field = event.detail?.ctx?.sourceElement;
     if (field?.matches?.("[data-filter]")) askedFor.set(event.detail.ctx, field.value);

@@ -30,6 +30,27 @@
     if (event.key !== "Escape" || event.target.closest("[data-filter]") || document.querySelector("dialog[open]")) return;
     document.querySelector("[data-act=cancel]")?.click();
   });
+  // The address follows what is filled in: a copied address, a reload and going back show the same form.
+  let typing = 0;
+  async function address() {
+    const form = document.getElementById("call-form");
+    if (!form) return;
+    const shown = location.href;
+    const answer = await fetch(form.dataset.address, { method: "POST", body: new URLSearchParams(new FormData(form)) }).catch(() => null);
+    if (answer?.status !== 200 || location.href !== shown) return;
+    const to = new URL(await answer.text(), location.href);
+    const call = new URLSearchParams(location.search).get("call");
+    if (call) to.searchParams.set("call", call);
+    history.replaceState(history.state, "", to);
+  }
+  document.addEventListener("input", (event) => {
+    if (!event.target.closest("#call-form")) return;
+    clearTimeout(typing);
+    typing = setTimeout(address, 400);
+  });
+  document.addEventListener("htmx:after:settle", (event) => {
+    if (event.target.id === "arguments") address();
+  });
   document.addEventListener("htmx:after:settle", prepare);
   prepare();
   document.querySelector("#tools [aria-current=true]")?.scrollIntoView({ block: "nearest" });

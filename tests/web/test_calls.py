@@ -22,6 +22,7 @@ from inspector.console.outcome import OK, TIMEOUT, Outcome
 from inspector.settings.paths import Paths
 from inspector.settings.targets import demo_spec
 from inspector.web.app import create_app
+from inspector.web.calls_address import secret
 from inspector.web.calls_post import ANY_OBJECT, schema_of
 from inspector.web.calls_series import plot_of
 from inspector.web.calls_view import (
@@ -443,3 +444,34 @@ def test_the_plot_gathers_many_calls_and_marks_the_bad_ones() -> None:
     assert drawn.count("<rect") == 84
     assert drawn.count("f-err") == 1
     assert "250 calls" in drawn
+
+
+# --- the address of what is filled in
+
+
+def test_the_address_of_a_form_shows_it_as_it_was_filled_in(bench: Bench) -> None:
+    form = {
+        "what": "tools",
+        "tool": "search_knowledge_base",
+        "mode": "form",
+        "a:/query": "a & b",
+        "runs": "3",
+    }
+    answer = bench.post("/call/demo-flat/address", **form)
+    assert answer.status_code == 200 and answer.mimetype == "text/plain"
+    page = bench.get(answer.text).text
+    assert 'value="a &amp; b"' in page and 'id="runs" name="runs" value="3"' in page
+    broken = {"what": "tools", "tool": "echo", "mode": "json", "json": '{"a": '}
+    assert "&#34;a&#34;:" in bench.get(bench.post("/call/demo-chaos/address", **broken).text).text
+
+
+def test_there_is_no_address_of_a_form_that_cannot_be_read_is_too_long_or_holds_a_password(
+    bench: Bench,
+) -> None:
+    tool = {"what": "tools", "tool": "list_invoices", "mode": "form"}
+    assert bench.post("/call/demo-flat/address", **tool, **{"a:/customerId": "no number"}).status_code == 204
+    long = {"what": "tools", "tool": "echo", "mode": "json", "json": "x" * 4_001}
+    assert bench.post("/call/demo-chaos/address", **long).status_code == 204
+    assert secret({"properties": {"pin": {"type": "string", "format": "password"}}})
+    assert secret({"properties": {"pin": {"writeOnly": True}}})
+    assert not secret({"properties": {"pin": {"type": "string"}}}) and not secret({})

@@ -16,6 +16,7 @@ from inspector.console.scripts import ScriptRun
 from inspector.settings.paths import Paths
 from inspector.settings.spec import Timeouts
 from inspector.settings.targets import demo_spec
+from inspector.web import code
 from inspector.web.app import create_app
 from inspector.web.guard import Guard
 
@@ -148,3 +149,17 @@ def test_scripts_are_saved_shown_and_deleted(desk: Desk) -> None:
     assert "needs a name" in words(desk.post("/code/scripts", name="", code="x").text)
     desk.post("/code/scripts", delete="my script")
     assert desk.console.saved_scripts.all() == {}
+
+
+def test_the_functions_of_many_tools_come_after_the_page_and_can_be_given_up(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(code, "AT_ONCE", 0)
+    at = {"server": "demo-tracker"}
+    page = desk.get("/code", **at).text
+    assert 'id="writing"' in page and 'hx-get="/code/functions?server=demo-tracker"' in page
+    assert 'href="/code?functions=none&amp;server=demo-tracker"' in page
+    given_up = desk.get("/code", functions="none", **at).text
+    assert "were not written" in given_up and 'id="writing"' not in given_up
+    assert "def demo_tracker__create_issue" in words(desk.get("/code", functions="now", **at).text)
+    assert 'id="writing"' not in desk.get("/code", **at).text  # they are at hand now

@@ -1,4 +1,4 @@
-"""Every key of the list behind `?`, pressed on its screen; and the command palette, by keyboard alone."""
+"""Every key of the list behind `?`, pressed on its screen; the command palette; addresses that show what was there."""
 
 from __future__ import annotations
 
@@ -272,3 +272,37 @@ def test_the_palette_finds_screens_tools_recordings_settings_and_says_when_it_fi
     expect(chosen).to_contain_text("Compare")
     press(page, "ArrowDown", "ArrowUp", "Enter")
     page.wait_for_url("**/compare")
+
+
+def test_a_copied_address_shows_the_form_as_it_was_filled_in(page: Page) -> None:
+    page.goto("call/demo-flat?tool=search_knowledge_base")
+    page.locator("#arguments input.inp").first.fill("refund & return")
+    page.locator("#runs").fill("2")
+    page.wait_for_url("**runs=2**")
+    page.locator("#as-json").click()
+    page.wait_for_url("**mode=json**")
+    typed = page.locator("#json").input_value()
+    assert "refund & return" in typed
+    page.goto(page.url)
+    expect(page.locator("#json")).to_have_value(typed)
+    expect(page.locator("#runs")).to_have_value("2")
+
+
+def test_a_row_chosen_from_the_filter_opens_and_the_way_back_leads_to_the_filter(page: Page) -> None:
+    """Leaving the field asks nothing again: that would replace the row that is clicked."""
+    page.goto("timeline?server=demo-flat")
+    page.locator("#filter-q").press_sequentially("discover")
+    page.wait_for_url("**q=discover**")
+    expect(page.locator("tr.frame")).to_have_count(1)
+    asked = list[str]()
+    page.on("request", lambda request: asked.append(request.url) if "/timeline" in request.url else None)
+    page.locator("tr.frame").last.click()
+    page.wait_for_url("**e=**")
+    expect(page.locator("#explain #tab-raw")).to_be_visible()
+    assert len(asked) == 1
+    opened = page.locator("#explain").inner_text()
+    page.reload()
+    expect(page.locator("#explain")).to_have_text(opened, use_inner_text=True)
+    page.go_back()
+    expect(page.locator("#filter-q")).to_have_value("discover")
+    expect(page.locator("tr.frame")).to_have_count(1)
