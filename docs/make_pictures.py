@@ -61,7 +61,7 @@ SHOTS = (
     Shot("servers", "light", "/servers", "Servers: what runs, what it speaks, how many tools, and how to add one"),
     Shot("server", "dark", "/servers/demo-chaos", "A server: how its era was found out, its process, its last words"),
     Shot("failed", "light", "/servers/broken", "A server that does not start: its stderr, the next thing to try", "exit"),
-    Shot("confirm", "dark", "/servers/confirm?key=demo-flat", "What will run, before it does"),
+    Shot("confirm", "dark", "/servers/connect/confirm?key=demo-flat", "What will run, before it does"),
     Shot("doctor", "light", "/servers/demo-flat/doctor", "Doctor: each step with its evidence"),
     Shot("catalog", "light", "/catalog/demo-flat/tools?tool=search_knowledge_base", "Catalog: bytes by tool and part"),
     Shot("findings", "dark", "/catalog/demo-flat/tools?pane=findings", "Findings about a catalog"),

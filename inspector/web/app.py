@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from flask import Blueprint, Flask, current_app, make_response, render_template, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
+from werkzeug.routing import IntegerConverter
 from werkzeug.serving import ThreadedWSGIServer, WSGIRequestHandler
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -44,7 +45,7 @@ from inspector.web.guard import Guard
 from inspector.web.late import LATE, GrowingFlask
 from inspector.web.listening import blueprint as listen_
 from inspector.web.rawframe import blueprint as raw
-from inspector.web.render import Screen, Shell, install, resource_dir
+from inspector.web.render import Screen, Shell, install, is_partial, resource_dir
 from inspector.web.servers import blueprint as servers
 from inspector.web.signing import blueprint as signing
 from inspector.web.skills import blueprint as skills
@@ -121,6 +122,7 @@ def create_app(
         static_url_path="/static",
     )
     app.jinja_options = {"autoescape": True}
+    app.url_map.converters["int"] = Number
     install(app)
     app.config["MAX_CONTENT_LENGTH"] = 64 << 20  # a view that takes trace files raises its own
     app.config["MAX_FORM_MEMORY_SIZE"] = 16 << 20  # arguments are pasted as text
@@ -147,7 +149,10 @@ def handle_errors(app: Flask, log_file: Path | None) -> None:
         message, remedy = SENTENCES.get(error.code, (f"{error.name}.", ""))
         if error.description and error.description != type(error).description:
             message = error.description
-        return error_page(error.code, message, remedy, "request")
+        page = error_page(error.code, message, remedy, "request")
+        if isinstance(error, MethodNotAllowed) and error.valid_methods:
+            page.allow.update(error.valid_methods)
+        return page
 
     def unexpected(error: Exception) -> AnyResponse:
         number = secrets.token_hex(4)
@@ -182,7 +187,7 @@ def error_page(
         "stderr": evidence.get("stderr", []),
         "facts": [(name, value) for name, value in evidence.items() if isinstance(value, str | int)],
     }
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         return make_response(render_template("_error.html", **context), status)
     again = request.full_path.rstrip("?") if request.method == "GET" and status >= 500 else ""
     return make_response(
@@ -298,6 +303,12 @@ class _Http(ThreadedWSGIServer):
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         log.exception("a connection from %s failed", client_address)
+
+
+class Number(IntegerConverter):
+    """`<int:…>` of an address: a number that SQLite takes. A longer one is at no address of ours."""
+
+    regex = r"\d{1,18}"
 
 
 class _Handler(WSGIRequestHandler):

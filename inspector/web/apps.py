@@ -12,6 +12,7 @@ from typing import Any, Final
 from flask import Blueprint, Response, make_response, render_template, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
+from inspector.catalog.jsontext import utf8
 from inspector.console.outcome import Outcome
 from inspector.errors import UsageError
 from inspector.web.frame import console, shell
@@ -61,7 +62,7 @@ def show(key: str, id: str) -> AnyResponse:
 @blueprint.get("/call/<key>/app/<id>/frame")
 def frame(key: str, id: str) -> Response:
     """The app itself, with a policy that gives it no origin and no network."""
-    answer = Response(_html(key, id), mimetype=MEDIA)
+    answer = Response(utf8(_html(key, id)), mimetype=MEDIA)
     answer.headers["Content-Security-Policy"] = FRAME_CSP
     return answer
 

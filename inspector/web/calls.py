@@ -30,7 +30,7 @@ from inspector.web.calls_kinds import (
 from inspector.web.calls_known import definition as definition_of_item
 from inspector.web.calls_known import found as found_items
 from inspector.web.calls_known import left_out_of
-from inspector.web.calls_links import address, download, kinds
+from inspector.web.calls_links import address, kinds
 from inspector.web.calls_post import (
     Options,
     Order,
@@ -50,10 +50,12 @@ from inspector.web.calls_view import (
     hints_of,
     type_words,
 )
+from inspector.web.downloads import download
 from inspector.web.frame import console, first_key, shell
 from inspector.web.guard import spawns
 from inspector.web.headlines import headline
 from inspector.web.questions import view_of
+from inspector.web.render import is_partial
 from inspector.web.results import octets_of
 
 blueprint = Blueprint("calls", __name__)
@@ -233,10 +235,6 @@ def _start(key: str, what: str, tool: str, order: Order, task: bool) -> Call:
 
 
 # --- answers
-
-
-def is_partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"
 
 
 def _arguments(key: str, pane: Arguments, status: int) -> AnyResponse:

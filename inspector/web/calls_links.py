@@ -1,10 +1,10 @@
-"""Addresses of the Call screen: its tabs, a call, a download. Flask request threads."""
+"""Addresses of the Call screen: its tabs, a call. Flask request threads."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flask import Response, url_for
+from flask import url_for
 
 from inspector.console.calls import Call
 from inspector.console.console import Server
@@ -46,10 +46,3 @@ def kinds(server: Server, what: str) -> list[dict[str, Any]]:
     client = {"id": "client", "label": "Client", "href": url_for("listen.show", key=server.key)}
     raw = {"id": "raw", "label": "Raw frames", "href": url_for("raw.show", key=server.key)}
     return [*found, other, raw, client]
-
-
-def download(octets: bytes, name: str) -> Response:
-    # Never a type the browser would show: these bytes are a stranger's, on our origin.
-    answer = Response(octets, mimetype="application/octet-stream")
-    answer.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return answer

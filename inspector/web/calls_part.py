@@ -6,13 +6,14 @@ from functools import partial
 
 from flask import Blueprint, Response, render_template, request
 
-from inspector.catalog import jsontext
 from inspector.console.calls import Call
 from inspector.errors import UsageError
-from inspector.web.calls_links import address, download
+from inspector.web.calls_links import address
 from inspector.web.calls_result import opened
+from inspector.web.downloads import download
 from inspector.web.frame import console, shell
 from inspector.web.parts import part_of, text_of
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("parts", __name__)
 
@@ -25,7 +26,7 @@ def show(key: str, id: str) -> str:
     if not first.isdecimal() or len(first) > 11:
         raise UsageError(f"“{first[:40]}” is no number of a child", "Write a number from 0")
     part = part_of(partial(opened, call), request.args.get("at", "answer"), int(first))
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         return render_template("calls/_part.html", key=key, id=id, part=part)
     return render_template(
         "calls/part.html", shell=shell("call", key), key=key, id=id, part=part, call=call, back=address(call)
@@ -36,7 +37,7 @@ def show(key: str, id: str) -> str:
 def raw(key: str, id: str) -> Response:
     """A node exactly as received, as a download."""
     text = text_of(partial(opened, _call(key, id)), request.args.get("at", "answer"))
-    return download(jsontext.utf8(text), f"{id}-part.json")
+    return download(text, f"{id}-part.json")
 
 
 def _call(key: str, id: str) -> Call:

@@ -18,7 +18,7 @@ BARS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """The ends of a repeated call. rows: (label, text) of the table; plot: its times as SVG."""
+    """The ends of a repeated call. rows: (label, ms) of its times, None before any; counts: ends by word."""
 
     rows: tuple[tuple[str, float | None], ...]
     counts: tuple[tuple[str, int], ...]

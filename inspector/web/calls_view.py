@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from inspector.catalog import forms, jsontext
 from inspector.catalog.fields import ARRAY, ENUM, OBJECT, STRING, Field
 from inspector.catalog.forms import STATE, FieldError, fields_of
 from inspector.catalog.measure import Measure
+from inspector.web.catalog_facts import as_json
 from inspector.web.causes import plain_sentence
 
 TOOLS_SHOWN: Final = 200
@@ -354,7 +354,7 @@ def progress_of(params: Mapping[str, Any] | None) -> Progress | None:
     if params is None:
         return None
     done, total = params.get("progress"), params.get("total")
-    words = json.dumps(done) if total is None else f"{json.dumps(done)} of {json.dumps(total)}"
+    words = as_json(done) if total is None else f"{as_json(done)} of {as_json(total)}"
     message = params.get("message")
     return Progress(words, message if isinstance(message, str) else "", _share(done, total))
 

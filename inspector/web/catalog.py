@@ -25,9 +25,10 @@ from inspector.web.catalog_detail import RAW_SHOWN
 from inspector.web.catalog_facts import NOUNS, raw_text
 from inspector.web.catalog_findings import ticked
 from inspector.web.catalog_view import Query
+from inspector.web.downloads import download
 from inspector.web.frame import console, first_key, shell
 from inspector.web.guard import spawns
-from inspector.web.render import num
+from inspector.web.render import is_partial, num
 
 blueprint = Blueprint("catalog", __name__)
 
@@ -51,7 +52,7 @@ def show(key: str, what: str) -> AnyResponse | str:
     """The screen; its inner part when htmx asks."""
     query = Query.read(request.args)
     context = screen(key, checked(what), query)
-    if partial():
+    if is_partial():
         return pushed(render_template("catalog/_catalog.html", **context), key, what, query)
     return render_template("catalog/page.html", shell=shell("catalog", key), **context)
 
@@ -60,7 +61,7 @@ def show(key: str, what: str) -> AnyResponse | str:
 def show_detail(key: str, what: str) -> AnyResponse:
     """The pane of one item, and the treemap that marks it."""
     query = Query.read(request.args)
-    if not partial():
+    if not is_partial():
         return redirect(address(key, what, query))
     listed(key, checked(what), query)
     context = screen(key, what, query)
@@ -72,7 +73,7 @@ def show_detail(key: str, what: str) -> AnyResponse:
 def show_list(key: str, what: str) -> AnyResponse:
     """The table, filtered and ordered anew."""
     query = Query.read(request.args)
-    if not partial():
+    if not is_partial():
         return redirect(address(key, what, query))
     return pushed(
         render_template("catalog/_relisted.html", **screen(key, checked(what), query)), key, what, query
@@ -120,10 +121,10 @@ def refresh(key: str, what: str) -> AnyResponse:
         console().refresh(key, checked(what), through=query.ask == "cache")
     except LoupeError as problem:
         failure = problem
-    if failure is None and not partial():
+    if failure is None and not is_partial():
         return redirect(address(key, what, query), 303)
     context = screen(key, what, query, failure)
-    if partial():
+    if is_partial():
         return pushed(render_template("catalog/_refreshed.html", **context), key, what, query)
     return make_response(render_template("catalog/page.html", shell=shell("catalog", key), **context), 502)
 
@@ -135,7 +136,7 @@ def switch(key: str, what: str, rule: str, to: str) -> AnyResponse:
     if rule not in rules():
         abort(404)
     console().rules_off.switch(rule, on=to == "on")
-    if not partial():
+    if not is_partial():
         return redirect(address(key, checked(what), query), 303)
     context = screen(key, checked(what), query)
     return pushed(render_template("catalog/_catalog.html", switched=rule, **context), key, what, query)
@@ -155,7 +156,7 @@ def page(key: str, what: str, number: int) -> str:
         "text": text,
         "left_out": left_out,
     }
-    if partial():
+    if is_partial():
         return render_template("catalog/_raw_page.html", **context)
     return render_template("catalog/raw_page.html", shell=shell("catalog", key), **context)
 
@@ -164,10 +165,7 @@ def page(key: str, what: str, number: int) -> str:
 def page_file(key: str, what: str, number: int) -> Response:
     """The exact bytes of one page, as a file."""
     raw = page_bytes(key, checked(what), number)
-    name = f"{what}-page-{number}.json"
-    return Response(
-        raw, mimetype="application/json", headers={"Content-Disposition": f'attachment; filename="{name}"'}
-    )
+    return download(raw, f"{what}-page-{number}.json")
 
 
 def page_bytes(key: str, what: str, number: int) -> bytes:
@@ -182,10 +180,6 @@ def checked(what: str) -> str:
     if what not in NOUNS:
         abort(404)
     return what
-
-
-def partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"
 
 
 def pushed(html: str, key: str, what: str, query: Query) -> AnyResponse:

@@ -12,9 +12,10 @@ from inspector.console.invoking import PROMPTS, TEMPLATES
 from inspector.errors import LoupeError, UsageError
 from inspector.web.calls import AT_ONCE_S, shown_answer
 from inspector.web.calls_view import NAME, type_words
-from inspector.web.frame import console
+from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
-from inspector.web.questions import WrongAnswer, posted_answer
+from inspector.web.questions import QuestionView, WrongAnswer, posted_answer
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("client", __name__)
 
@@ -56,10 +57,7 @@ def answer(key: str, id: str) -> AnyResponse | str:
     try:
         given = posted_answer(question)
     except WrongAnswer as wrong:
-        shown = render_template(
-            "calls/_question.html", key=key, view=wrong.view, type_words=type_words, completes=False
-        )
-        return make_response(shown, 422)
+        return make_response(_again(key, wrong.view), 422)
     console().asking.answer(id, given)
     if "keep" in request.form:
         console().asking.answers.save(key, question.method, question.params, *given)
@@ -68,3 +66,11 @@ def answer(key: str, id: str) -> AnyResponse | str:
         return redirect(url_for("calls.show", key=key), 303)
     wait([call.future], AT_ONCE_S)
     return shown_answer(call)
+
+
+def _again(key: str, view: QuestionView) -> str:
+    """The question with what was typed and what is wrong with it; without htmx on a page of its own."""
+    context = {"key": key, "view": view, "type_words": type_words, "completes": False}
+    if is_partial():
+        return render_template("calls/_question.html", **context)
+    return render_template("calls/question.html", shell=shell("call", key), **context)

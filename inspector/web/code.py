@@ -25,6 +25,8 @@ from inspector.errors import LoupeError, UsageError
 from inspector.web.frame import console, event_link, shell
 from inspector.web.guard import spawns
 from inspector.web.labels import labels
+from inspector.web.query import whole
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("code", __name__)
 
@@ -68,10 +70,6 @@ def scripts() -> Scripts:
     return console().scripts
 
 
-def partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"
-
-
 @blueprint.get("/code")
 def index() -> AnyResponse:
     """The editor and, beside it, the functions or a run (`run=`)."""
@@ -84,7 +82,7 @@ def index() -> AnyResponse:
 def functions() -> AnyResponse:
     """The stubs of the chosen servers."""
     keys = request.args.getlist("server")
-    if not partial():
+    if not is_partial():
         return redirect(url_for("code.index", server=keys))
     return make_response(render_template("code/_functions.html", **shown_functions(keys)))
 
@@ -93,7 +91,7 @@ def functions() -> AnyResponse:
 def show(id_: str) -> AnyResponse:
     """A run as far as it is; a partial gets 204 when nothing is new."""
     run = scripts().get(id_)
-    if not partial():
+    if not is_partial():
         return redirect(url_for("code.index", run=id_))
     if request.args.get("seen") == run.seen():
         return Response(status=204)
@@ -124,18 +122,20 @@ def answer(id_: str) -> AnyResponse:
     run = scripts().get(id_)
     said, n = request.form.get("decision", ""), request.form.get("n", "")
     decision: Decision | None = next((each for each in DECISIONS if each == said), None)
-    if decision is None or not n.isdecimal():
+    if decision is None or (call := whole(n)) is None:
         raise UsageError("The answer was not understood.", "Use one of the buttons beside the call.")
-    if not run.waiting.answer(int(n), decision):
+    if not run.waiting.answer(call, decision):
         raise UsageError(
-            f"Call {n} does not wait for an answer any more.", "Look at the run: it was answered or stopped."
+            f"Call {call} does not wait for an answer any more.",
+            "Look at the run: it was answered or stopped.",
         )
     return redirect(url_for("code.index", run=id_), 303)
 
 
 @blueprint.post("/code/runs/<id_>/stop")
+@spawns
 def stop(id_: str) -> AnyResponse:
-    """End the run."""
+    """End the run; a call that waits is taken back."""
     scripts().stop(id_)
     return redirect(url_for("code.index", run=id_), 303)
 
@@ -183,7 +183,7 @@ def _policy(word: str) -> Policy:
 def screen(
     run: ScriptRun | None, keys: list[str], *, code: str | None = None, name: str = "", problem: LoupeError | None = None
 ) -> dict[str, Any]:  # fmt: skip
-    """The whole context of page.html. code: what was written, when it could not be run."""
+    """The whole context of page.html. code: what was written, when it could not be run or kept, for `problem`."""
     chosen = list(run.keys) if run is not None else keys
     choices = _choices(chosen)
     if not chosen:
@@ -196,7 +196,7 @@ def screen(
         "choices": choices, "code": code, "saved": list(saved), "problem": problem,
         "script": name if name in saved else "",
         "installed": installed(), "run": run, "recent": scripts().recent()[:8],
-        "rules": run.rules if run else Rules(flows="ask"),
+        "typed": request.form if problem else written(run.rules if run else Rules(flows="ask")),
         "limits": limit_fields(), "policies": POLICIES,
         "keys_query": urlencode([("server", key) for key in chosen]), "chosen": chosen, "writing": None,
     }  # fmt: skip
@@ -221,6 +221,12 @@ def _writing(keys: list[str], tools: int, *, held: bool) -> dict[str, Any]:
         "tools": tools, "held": held, "since_ms": int(time.time() * 1000), "place": url_for("code.functions", **more),
         "off": url_for("code.index", functions="none", **more), "now": url_for("code.index", functions="now", **more),
     }  # fmt: skip
+
+
+def written(rules: Rules) -> dict[str, str]:
+    """Rules as the form has them; limits are left at their usual values."""
+    deny = " ".join(rules.access.deny)
+    return {"allow": " ".join(rules.allow), "deny": deny, "flows": rules.flows, "typed": "1"}
 
 
 def limit_fields() -> list[tuple[str, str, str, str]]:

@@ -29,7 +29,9 @@ from inspector.web.compare_view import (
     table,
 )
 from inspector.web.compare_work import Compared
+from inspector.web.downloads import download
 from inspector.web.frame import console, shell, store
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("compare", __name__)
 EXTENSION: Final = "comparisons"
@@ -53,7 +55,7 @@ def index() -> AnyResponse | str:
     """The screen; its inner part when htmx asks."""
     query = Query.read(request.args)
     context = screen(query)
-    if partial():
+    if is_partial():
         return pushed(render_template("compare/_compare.html", **context), query)
     return render_template("compare/page.html", shell=framed(context), **context)
 
@@ -62,7 +64,7 @@ def index() -> AnyResponse | str:
 def wait() -> AnyResponse:
     """204 while the comparison runs, then the screen."""
     query = Query.read(request.args)
-    if not partial():
+    if not is_partial():
         return redirect(address(query))
     context = screen(query)
     if context["job"] is not None:
@@ -87,7 +89,7 @@ def rows() -> AnyResponse:
     """One window of rows, and the row that brings the next."""
     query = Query.read(request.args)
     context = screen(query)
-    if not partial() or context["found"] is None:
+    if not is_partial() or context["found"] is None:
         return redirect(address(query))
     return make_response(render_template("compare/_rows.html", **context))
 
@@ -102,11 +104,7 @@ def report(form: str) -> Response:
         raise UsageError("A comparison needs two catalogs.", "Choose A and B on the Compare screen.")
     found = [finished(running(picks[0], pick)) for pick in picks[1:]]
     kind, write = REPORTS[form]
-    return Response(
-        write(found),
-        content_type=f"{kind}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="compare.{form}"'},
-    )
+    return download(write(found), f"compare.{form}", kind)
 
 
 @blueprint.post("/compare/files")
@@ -123,7 +121,7 @@ def upload() -> AnyResponse:
         context = screen(query, problem)
         return make_response(render_template("compare/page.html", shell=framed(context), **context), 422)
     letter = request.form.get("side", "")
-    letter = letter if letter in LETTERS and letter else free(query)
+    letter = letter if letter in tuple(LETTERS) else free(query)
     return redirect(address(query.only_sides(**{letter: f"file:{kept.id}.0"})), 303)
 
 
@@ -215,7 +213,7 @@ def part(template: str) -> AnyResponse:
     """A part of the screen for htmx, the whole for everybody else and while there is no comparison."""
     query = Query.read(request.args)
     context = screen(query)
-    if not partial():
+    if not is_partial():
         return redirect(address(query))
     if context["found"] is None:
         answer = make_response(render_template("compare/_compare.html", **context))
@@ -232,10 +230,6 @@ def framed(context: dict[str, Any]) -> Any:
 
 def address(query: Query) -> str:
     return url_for("compare.index") + query.href()
-
-
-def partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"
 
 
 def pushed(html: str, query: Query) -> AnyResponse:

@@ -18,7 +18,7 @@ from inspector.trace.store import Snapshot, Store
 from inspector.web.compare_jobs import Comparisons, Uploaded
 from inspector.web.compare_work import Given
 from inspector.web.labels import labels
-from inspector.web.render import num
+from inspector.web.render import delta, num
 
 LETTERS: Final = "abcd"
 OFFERED: Final = 12
@@ -135,9 +135,8 @@ class Sides:
             if len(rows) > 1:
                 before, after = rows[1], rows[0]
                 more = after.totals["count"] - before.totals["count"]
-                what = (
-                    f"{num(more) if more < 0 else f'+{num(more)}'} tools" if more else "same number of tools"
-                )
+                tools = "tool" if abs(more) == 1 else "tools"
+                what = f"{delta(more)} {tools}" if more else "same number of tools"
                 sentence = (
                     f"{server.spec.name}: the list of {moment(before.at_us)} against the newest, {what}"
                 )

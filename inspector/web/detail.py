@@ -267,8 +267,6 @@ def _headers_of(store: Store, row: Stored) -> Headers:
 
 def neighbours(store: Store, session: int, seq: int, wanted: Filter) -> tuple[int | None, int | None]:
     """The seqs of the errors before and after an event, as far as one bounded search sees."""
-    errors = Filter(
-        wanted.c, wanted.t, wanted.dir, wanted.kind, wanted.method, wanted.text, True, wanted.cause
-    )
+    errors = replace(wanted, errors_only=True)
     before = store.page(session, errors, before=seq, limit=1)
     return (before[0].seq if before else None), store.next_error(session, seq, wanted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -17,8 +18,10 @@ from inspector.errors import LoupeError
 from inspector.settings.spec import ServerSpec
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("doctor", __name__)
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -40,6 +43,9 @@ class Examination:
                     break
         except LoupeError as problem:
             self.problem = f"{problem.message} {problem.remedy}"
+        except Exception:  # any fault at all: the page would go on saying that all is well
+            log.exception("an examination broke off")
+            self.problem = "Loupe failed while examining; this is our own fault. The log has the details."
         finally:
             close = getattr(steps, "close", None)
             if close is not None:
@@ -55,18 +61,32 @@ class Examination:
         return sum(step.ok is None for step in self.steps)
 
 
-def examinations() -> dict[str, Examination]:
-    """The last one of each server, by key; one dictionary a console."""
-    return cast("dict[str, Examination]", current_app.extensions.setdefault("doctor", {}))
+class Examinations(dict[str, Examination]):
+    """The last one of each server, by key; one dictionary a console. Thread-safe."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lock = threading.Lock()
+
+    def begin(self, key: str, *, probe: bool) -> Examination | None:
+        """A new one; None while one of this server is under way, as when a form is sent twice."""
+        with self._lock:
+            running = self.get(key)
+            if running is not None and not running.done:
+                return None
+            self[key] = Examination(probe, int(time.time() * 1000))
+            return self[key]
+
+
+def examinations() -> Examinations:
+    return cast(Examinations, current_app.extensions.setdefault("doctor", Examinations()))
 
 
 def begin(key: str, spec: ServerSpec, *, probe: bool) -> None:
     """Start an examination in a thread of its own, unless one of this server is under way."""
-    running = examinations().get(key)
-    if running is not None and not running.done:
+    found = examinations().begin(key, probe=probe)
+    if found is None:
         return
-    found = Examination(probe, int(time.time() * 1000))
-    examinations()[key] = found
     steps = Doctor(spec, console().paths, probe=probe).examine()
     threading.Thread(target=found.run, args=(steps,), name=f"doctor {key}", daemon=True).start()
 
@@ -76,7 +96,7 @@ def show(key: str) -> AnyResponse:
     """The examination as far as it is; a partial polls until it is done."""
     server = console().server(key)
     found = examinations().get(key)
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         if found is not None and not found.done and request.args.get("seen") == str(len(found.steps)):
             return Response(status=204)
         return make_response(render_template("doctor/_steps.html", key=key, found=found))

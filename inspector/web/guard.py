@@ -32,6 +32,7 @@ from flask import (
 from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.errors import UsageError
+from inspector.web.render import is_partial
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -156,7 +157,7 @@ class Guard:
             return refusal(401, "This browser is not signed in to this console.", "")
         view = current_app.view_functions.get(request.endpoint or "")
         if getattr(view, "spawns", False) and request.method not in ("POST", "OPTIONS"):
-            abort(405)
+            abort(405, valid_methods=["POST"])
         return None
 
     def _from_ourselves(self) -> bool:
@@ -218,10 +219,7 @@ def harden(response: Response) -> Response:
 
 def refusal(status: int, message: str, remedy: str) -> AnyResponse:
     """A page for a browser tab, one plain sentence for everything else."""
-    if (
-        "text/html" in request.headers.get("Accept", "")
-        and request.headers.get("HX-Request-Type") != "partial"
-    ):
+    if "text/html" in request.headers.get("Accept", "") and not is_partial():
         page = render_template("auth/refused.html", message=message, remedy=remedy, signin=status == 401)
         return make_response(page, status)
     tail = remedy or "Run mcp-loupe url for a fresh login link."

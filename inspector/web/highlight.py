@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
@@ -20,6 +20,8 @@ FOLD_LIMIT: Final = 20_000
 
 CODE_HTML: Final = 512_000
 """What one laid-out text may cost in characters of HTML beside its punctuation; the rest is counted."""
+TOGETHER: Final = 80_000
+"""The same for a table, or a list of parts, all texts of it together."""
 ANSI_CHARS: Final = 20_000
 ANSI_HTML: Final = 64_000
 """The same for one line of terminal output."""
@@ -94,6 +96,17 @@ def visible(text: str) -> Markup:
     """
     writer = Writer(keep="\n\t")
     return Markup(writer.write(str(text)) + writer.rest())  # noqa: S704 -- the writer escapes
+
+
+def together(room: int = TOGETHER) -> Callable[[str], Markup]:
+    """`visible` for the many texts of one table: all of them cost no more than `room`, and each says what was cut."""
+    writer = Writer(keep="\n\t", room=room)
+
+    def shown(text: str) -> Markup:
+        writer.begin()
+        return Markup(writer.write(text) + writer.rest())  # noqa: S704 -- the writer escapes
+
+    return shown
 
 
 def called(name: str) -> Markup:

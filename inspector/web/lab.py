@@ -25,8 +25,9 @@ from inspector.web.compare_sides import Pick, Sides
 from inspector.web.frame import console, shell, store
 from inspector.web.guard import spawns
 from inspector.web.lab_context import run_context, side_context, side_key
-from inspector.web.lab_query import Query
+from inspector.web.lab_query import Query, read_choice
 from inspector.web.lab_start import examples, started
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("lab", __name__)
 EXTENSION: Final = "lab"
@@ -52,7 +53,7 @@ def index() -> AnyResponse | str:
 def wait() -> AnyResponse | str:
     """204 while the catalogs are read, then the screen."""
     query = Query.read(request.args)
-    if not partial():
+    if not is_partial():
         return redirect(address(query))
     context = screen(query)
     if context["job"] is not None:
@@ -64,7 +65,7 @@ def wait() -> AnyResponse | str:
 def side() -> AnyResponse:
     """204 while the strategies are played, then chart and table."""
     query = Query.read(request.args)
-    if not partial():
+    if not is_partial():
         return redirect(address(query))
     context = screen(query)
     if context.get("side") is None and context.get("side_job") is not None:
@@ -85,7 +86,7 @@ def answered_later(context: dict[str, Any]) -> AnyResponse:
 def growth_wait() -> AnyResponse:
     """204-like while the growth curve is made, then the screen."""
     query = Query.read(request.args)
-    if not partial():
+    if not is_partial():
         return redirect(address(query))
     context = screen(query)
     if context.get("grown_job") is not None:
@@ -191,7 +192,7 @@ def upload() -> AnyResponse | str:
 def choice_of(form: Any) -> Choice:
     """The choice a form describes: `choice` as JSON, or an event's fields, or tool and arguments as typed."""
     if form.get("choice"):
-        return parse_choice(json.loads(form["choice"]))
+        return read_choice(form["choice"])
     if form.get("event"):
         facts: dict[str, Any] = {"event": form["event"]}
         facts |= {name: form[name].strip() for name in ("server", "tool", "context") if name in form}
@@ -311,7 +312,7 @@ def sided(bench: Bench, scenario: Scenario, query: Query, context: dict[str, Any
 
 def answer(query: Query, context: dict[str, Any], status: int = 200) -> AnyResponse:
     """The whole page, or the part for htmx with the address the browser is to show."""
-    if not partial():
+    if not is_partial():
         return make_response(render_template("lab/page.html", shell=framed(query), **context), status)
     found = make_response(render_template("lab/_lab.html", **context), status)
     if request.method == "GET":
@@ -321,7 +322,7 @@ def answer(query: Query, context: dict[str, Any], status: int = 200) -> AnyRespo
 
 def to(query: Query, href: str) -> AnyResponse:
     """On to another address of the screen; htmx gets the part at once."""
-    if not partial():
+    if not is_partial():
         return redirect(url_for("lab.index") + href, 303)
     there = Query.read(MultiDict(parse_qsl(href.removeprefix("?"), keep_blank_values=True)))
     found = make_response(render_template("lab/_lab.html", **screen(there)))
@@ -337,7 +338,3 @@ def framed(query: Query) -> Any:
 
 def address(query: Query) -> str:
     return url_for("lab.index") + query.href()
-
-
-def partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"

@@ -27,7 +27,7 @@ STYLE: Final[Mapping[str, tuple[str, str, str]]] = {
     "servers_on_demand": ("ann", "short", "square"),
     "server_driven": ("schema", "", "up"),
 }
-"""Fill, dash and mark of every strategy; a new one gets the last row's neighbour, never a random colour."""
+"""Fill, dash and mark of every strategy; one that has no row looks like `full`."""
 MARKS: Final = {
     "square": "M-3.500 -3.500h7v7h-7z",
     "up": "M0 -4.500 4.500 3.500h-9z",

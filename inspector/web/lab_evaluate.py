@@ -22,10 +22,13 @@ from inspector.discovery.search.search import METHODS, usable_methods
 from inspector.errors import LoupeError, UsageError
 from inspector.web.compare import comparisons
 from inspector.web.compare_sides import Sides
+from inspector.web.downloads import download
 from inspector.web.frame import console, shell, store
-from inspector.web.lab import AT_ONCE_S, bench_of, lab, partial, picks_of
-from inspector.web.lab_files import download, finished
+from inspector.web.lab import AT_ONCE_S, bench_of, lab, picks_of
+from inspector.web.lab_files import finished
 from inspector.web.lab_query import Query
+from inspector.web.query import whole
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("lab_evaluate", __name__)
 EXTENSION: Final = "lab-tasks"
@@ -72,7 +75,8 @@ class Asked:
     def read(cls, args: Any) -> Asked:
         chosen = tuple([name for name in usable_methods() if name in args.getlist("method")])
         half = args.get("half", "") if args.get("half") in HALVES else ""
-        bar = args.get("bar", "") if args.get("bar", "").isdecimal() and int(args["bar"]) <= 100 else ""
+        bar = args.get("bar", "")
+        bar = bar if (whole(bar) or 0) <= 100 and bar.isdecimal() else ""
         return cls(args.get("tasks", ""), half, chosen or usable_methods(), bar)
 
     def href(self, query: Query) -> str:
@@ -88,7 +92,7 @@ class Asked:
 def index() -> AnyResponse | str:
     """The screen; its inner part when htmx asks."""
     context = screen(Query.read(request.args), Asked.read(request.args), None)
-    if partial() and context["job"] is not None:
+    if is_partial() and context["job"] is not None:
         waits = make_response(render_template("lab/_progress.html", progress=context["job"].progress))
         waits.headers["HX-Retarget"], waits.headers["HX-Reswap"] = "#lab-progress", "outerHTML"
         return waits
@@ -102,7 +106,7 @@ def report() -> Response:
     bench = finished(bench_here(query))
     found = finished(job_of(query, asked, bench))
     document = {"schema": SCHEMA, "methods": [quality_entry(each) for each in found], "not_run": []}
-    return download(json.dumps(document, ensure_ascii=False) + "\n", "application/json", "evaluate.json")
+    return download(json.dumps(document, ensure_ascii=False) + "\n", "evaluate.json", "application/json")
 
 
 @blueprint.post("/lab/tasks")
@@ -132,7 +136,7 @@ def cancel() -> AnyResponse:
 
 
 def answer(context: dict[str, Any], status: int = 200) -> AnyResponse:
-    if partial():
+    if is_partial():
         return make_response(render_template("lab/_evaluate.html", **context), status)
     return make_response(
         render_template("lab/evaluate.html", shell=shell("lab", pin=False), **context), status

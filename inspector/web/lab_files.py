@@ -21,10 +21,12 @@ from inspector.discovery.scenario import Scenario, parse_scenario, write_scenari
 from inspector.discovery.strategies import strategies
 from inspector.errors import LoupeError, TimedOut, UsageError
 from inspector.trace.file_reader import read_trace
+from inspector.web.downloads import download
 from inspector.web.frame import console, shell, store
-from inspector.web.lab import answer, lab, partial, picks_of, ready, screen
+from inspector.web.lab import answer, lab, picks_of, ready, screen
 from inspector.web.lab_context import side_key
 from inspector.web.lab_query import Query, query_of, read_scenario_text
+from inspector.web.render import is_partial
 
 blueprint = Blueprint("lab_files", __name__)
 REPORT_S: Final = 120.0
@@ -37,7 +39,7 @@ def save() -> Response:
     """The scenario with every choice, for `simulate` and for loading here."""
     query = Query.read(request.args)
     content = write_scenario(portable(query.saved()))
-    return download(content, "application/json", "scenario.json")
+    return download(content, "scenario.json", "application/json")
 
 
 @blueprint.post("/lab/scenario")
@@ -67,7 +69,7 @@ def record() -> AnyResponse:
     run = Run(scenario, strategies()[query.strategy], query.live)
     events = lab().record(bench, run, query.choices(), portable(query.saved()))
     says = json.dumps({"toast": {"text": f"{events} lab events are in the recording.", "error": False}})
-    if partial():
+    if is_partial():
         found = Response(status=204)
         found.headers["HX-Trigger"] = says
         return found
@@ -77,7 +79,7 @@ def record() -> AnyResponse:
 @blueprint.get("/lab/recorded/<int:session>/<int:e>")
 def recorded(session: int, e: int) -> AnyResponse:
     """The run whose scenario a recorded `lab` event holds. Nothing is asked of any server."""
-    row = store().row(session, e) if max(session, e) < 2**63 else None
+    row = store().row(session, e)
     if row is None or row.t != "lab" or not isinstance(row.body.get("scenario"), dict):
         raise UsageError(
             "This event holds no scenario of the lab.", "Choose the first event of a recorded run."
@@ -96,12 +98,12 @@ def report_page() -> AnyResponse | str:
     except LoupeError as found:
         problem = found
     context = {"query": query, "job": job, "problem": problem, "sections": sections}
-    if partial() and job is not None and sections is None:
+    if is_partial() and job is not None and sections is None:
         html = render_template("lab/_progress.html", progress=job.progress)
         waits = make_response(html)
         waits.headers["HX-Retarget"], waits.headers["HX-Reswap"] = "#lab-progress", "outerHTML"
         return waits
-    if partial():
+    if is_partial():
         return render_template("lab/_report.html", **context)
     return render_template("lab/report.html", shell=shell("lab", pin=False), **context)
 
@@ -112,13 +114,13 @@ def report(form: str) -> Response:
     query = Query.read(request.args)
     if form == "md":
         sections = finished(report_job(query))
-        return download(markdown(sections), "text/markdown", "discovery.md")
+        return download(markdown(sections), "discovery.md", "text/markdown")
     bench, scenario = ready(query)
     job: Job[Side] = lab().jobs.start(
         side_key(bench, query), lambda progress: side_by_side(bench, scenario, progress)
     )
     document = finished(job).document
-    return download(json.dumps(document, ensure_ascii=False) + "\n", "application/json", "simulate.json")
+    return download(json.dumps(document, ensure_ascii=False) + "\n", "simulate.json", "application/json")
 
 
 def report_job(query: Query) -> Job[list[Section]]:
@@ -142,14 +144,6 @@ def finished(job: Job[Any]) -> Any:
 def fitting(registry: Registry) -> tuple[Task, ...]:
     """The tasks of the shipped set whose tools this catalog lists all of; empty when there is none."""
     return next((each.tasks for each in task_sets() if each.fits(registry)), ())
-
-
-def download(content: str, kind: str, name: str) -> Response:
-    return Response(
-        content,
-        content_type=f"{kind}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{name}"'},
-    )
 
 
 # --- a scenario's catalogs, here and elsewhere

@@ -112,7 +112,7 @@ class Query:
 
     def choices(self) -> list[Choice]:
         """Those made. Raises UsageError for one that is none."""
-        return [_choice(text) for text in self.made]
+        return [read_choice(text) for text in self.made]
 
     def href(self, **changes: Any) -> str:
         """The query string, from `?`, of this state with `changes`; defaults are left out."""
@@ -145,7 +145,7 @@ class Query:
 
     def saved(self) -> Scenario:
         """The same with all choices, for a file."""
-        return replace(self.scenario(), script=tuple([choice_entry(_choice(text)) for text in self.do]))
+        return replace(self.scenario(), script=tuple([choice_entry(read_choice(text)) for text in self.do]))
 
     def named(self) -> bool:
         """Whether there is enough to simulate: catalogs and a task."""
@@ -180,13 +180,12 @@ def read_scenario_text(content: bytes, name: str) -> Scenario:
     return parse_scenario(found)
 
 
-def _choice(text: str) -> Choice:
+def read_choice(text: str) -> Choice:
+    """A choice as it is written in an address or a form. Raises UsageError."""
     try:
         return parse_choice(json.loads(text))
     except (ValueError, RecursionError):
-        raise UsageError(
-            f"A choice in this address is no JSON: {text[:60]}", "Start the run again."
-        ) from None
+        raise UsageError(f"A choice of this run is no JSON: {text[:60]}", "Start the run again.") from None
 
 
 def _object(text: str, what: str) -> dict[str, Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import wait
+
 from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
@@ -11,10 +13,10 @@ from inspector.console.subscriptions import LISTS, OPEN, Subscription
 from inspector.errors import UsageError
 from inspector.protocol import eras
 from inspector.settings.answers import digest
-from inspector.web.calls import is_partial
 from inspector.web.calls_links import kinds
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
+from inspector.web.render import is_partial
 from inspector.web.servers_forms import DECLARES
 from inspector.wire.connection import CONNECTED, Connection
 from inspector.wire.extras import LEVELS
@@ -74,7 +76,7 @@ def listen(key: str) -> AnyResponse:
         raise UsageError(f"{len(uris)} resources are too many for one subscription", f"At most {MOST_URIS}")
     found = console().subscriptions.begin(_connection(key), key, uris, request.form.getlist("lists"))
     if not found.modern:
-        found.future.result(OPENED_S + console().server(key).spec.timeouts.call)
+        wait([found.future], OPENED_S)  # the page follows what takes longer
     return _back(key)
 
 
@@ -89,8 +91,9 @@ def end(key: str, id: str) -> AnyResponse:
 
 
 @blueprint.post("/call/<key>/client/extras")
+@spawns
 def change(key: str) -> AnyResponse:
-    """What is added to each request from now on, and whether questions are declined unasked."""
+    """What is added to each request from now on, and whether questions are declined unasked. Changed roots are told."""
     server = console().server(key)
     level = request.form.get("level", "")
     extras = console().extras(server.key)

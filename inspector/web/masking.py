@@ -26,16 +26,18 @@ def masked(name: str, value: str) -> str:
 
 
 def masked_url(url: str) -> str:
-    """A URL without userinfo and without the values of its query."""
+    """A URL without userinfo and the values of its query and fragment; what cannot be taken apart may hold any."""
     try:
         parts = urlsplit(url)
     except ValueError:
-        return url
+        return f"no URL ({len(url)} characters)"
     netloc = ("…@" if "@" in parts.netloc else "") + parts.netloc.rpartition("@")[2]
-    query = "&".join(
-        f"{each.partition('=')[0]}=…" if "=" in each else each for each in parts.query.split("&")
-    )
-    return urlunsplit((parts.scheme, netloc, parts.path, query, parts.fragment))
+    return urlunsplit((parts.scheme, netloc, parts.path, _names(parts.query), _names(parts.fragment)))
+
+
+def _names(query: str) -> str:
+    """A query, or a fragment that is written as one, without its values."""
+    return "&".join(f"{each.partition('=')[0]}=…" if "=" in each else each for each in query.split("&"))
 
 
 def shown_headers(headers: Any) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from inspector.console.console import Server
 from inspector.web.calls_view import has_utf8
 from inspector.web.frame import console, screens, shell, store
 from inspector.web.labels import labels
+from inspector.web.render import is_partial
 
 MOST: Final = 14
 """Lines of one group in the dialog."""
@@ -42,7 +43,7 @@ def show() -> str:
     """Options for `q`. The dialog has screens and servers already: htmx gets the rest only."""
     text = request.args.get("q", "").strip().lower()
     servers = console().servers()
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         recent = list(_recordings())[:RECENT] if not text else []
         found = grouped("", recent) if not text else grouped(text, _others(servers))
         return render_template("timeline/_palette.html", groups=found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -70,10 +70,7 @@ class Query:
         if self.server is None:
             return wanted
         c = tuple(each.c for each in connections if each.server_key == self.server)
-        return Filter(
-            c or NO_CONNECTION, wanted.t, wanted.dir, wanted.kind, wanted.method, wanted.text,
-            wanted.errors_only, wanted.cause,
-        )  # fmt: skip
+        return replace(wanted, c=c or NO_CONNECTION)
 
 
 def read(args: Args, current: int) -> Query:
@@ -103,7 +100,11 @@ def read(args: Args, current: int) -> Query:
 
 def number(args: Args, name: str) -> int | None:
     """A session, seq or time out of a URL; None when it is absent or no number SQLite takes."""
-    text = args.get(name, "")
+    return whole(args.get(name, ""))
+
+
+def whole(text: str) -> int | None:
+    """A number that SQLite takes, written in digits; None when the text is none."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 

@@ -10,10 +10,11 @@ from urllib.parse import urlsplit
 
 from flask import request
 
-from inspector.catalog import forms
+from inspector.catalog import forms, jsontext
 from inspector.catalog.forms import FieldError
 from inspector.console.answering import ACTIONS, ELICIT, ROOTS, SAMPLE, Answer, answer_of
 from inspector.console.asking import Question
+from inspector.console.calls import read_arguments
 from inspector.console.rounds import Round
 from inspector.console.tasks import State
 from inspector.errors import UsageError
@@ -58,7 +59,7 @@ class QuestionView:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A line of the conversation. sev and word: of the tag; text: what was asked or answered; href: its frame."""
+    """A line of the conversation. sev and word: of the tag; text: what was asked or answered; by: who answered."""
 
     sev: str
     word: str
@@ -164,10 +165,10 @@ def posted_answer(question: Question) -> Answer:
 def _posted_raw(question: Question) -> Any:
     text = request.form.get("raw", "")
     try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
+        value = jsontext.loads(read_arguments(text, "answer")) if text.strip() else None
+    except UsageError:
         value = None
-    if not isinstance(value, Mapping):
+    if value is None:
         raise WrongAnswer(view_of(question, error="The answer is no JSON object.", raw=text))
     return value
 

@@ -18,11 +18,11 @@ from inspector.settings.frames import SavedFrame
 from inspector.settings.spec import STREAMABLE_HTTP
 from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
-from inspector.web.calls import is_partial
 from inspector.web.calls_links import kinds
 from inspector.web.detail import beside
 from inspector.web.frame import console, event_link, shell, store
 from inspector.web.guard import spawns
+from inspector.web.render import is_partial
 from inspector.web.results import Text, shown
 from inspector.web.rows import view
 from inspector.wire.connection import CLIENT_INFO, CONNECTED

@@ -1,4 +1,4 @@
-"""What templates may use: number words, safe text, the page's frame, page or partial. Flask request threads."""
+"""What templates may use: number words, safe text, the page's frame, page or part. Flask request threads."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import math
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from flask import Flask, Response, render_template, request
+from flask import Flask, request
 from jinja2 import StrictUndefined
 
 from inspector.web import charts
 from inspector.web.causes import plain_sentence
 from inspector.web.compiled import compiled
-from inspector.web.highlight import ansi, called, code_lines, visible
+from inspector.web.highlight import ansi, called, code_lines, together, visible
 from inspector.web.keys import keys_of
 from inspector.web.labels import mid
 from inspector.web.marks import hides
@@ -31,7 +31,7 @@ def resource_dir(name: str) -> Path:
 
 
 def install(app: Flask) -> None:
-    """Register the filters and globals of docs/look.md on `app`, and the Vary header its pages need."""
+    """Register the filters and globals of docs/look.md on `app`."""
     env = app.jinja_env
     env.undefined = StrictUndefined
     env.trim_blocks = env.lstrip_blocks = True
@@ -55,6 +55,7 @@ def install(app: Flask) -> None:
     )
     env.globals.update(
         code_lines=code_lines,
+        together=together,
         treemap=charts.treemap,
         part_bar=charts.part_bar,
         share_bar=charts.share_bar,
@@ -64,18 +65,11 @@ def install(app: Flask) -> None:
         overview=charts.overview,
         keys_of=keys_of,
     )
-    app.after_request(_vary)
 
 
-def _vary(response: Response) -> Response:
-    response.vary.add("HX-Request-Type")
-    return response
-
-
-def page_or_partial(page: str, partial: str, **context: Any) -> str:
-    """Render `partial` for an htmx swap, else the whole `page`: a history restore asks for `full`, too."""
-    wanted = partial if request.headers.get("HX-Request-Type") == "partial" else page
-    return render_template(wanted, **context)
+def is_partial() -> bool:
+    """Whether htmx wants a part of a page; a history restore asks for `full`, as a browser does by itself."""
+    return request.headers.get("HX-Request-Type") == "partial"
 
 
 def num(value: float | None) -> str:

@@ -17,6 +17,7 @@ from inspector.trace.store import Session, Store
 from inspector.web.frame import console, shell, store
 from inspector.web.guard import spawns
 from inspector.web.labels import labels
+from inspector.web.render import is_partial
 from inspector.web.replay_query import ERAS, Query
 from inspector.web.replay_view import METHODS, View, fault_of
 
@@ -137,7 +138,7 @@ def asked(args: Any = None) -> Query:
 def answered(view: View, *, notice: str = "", status: int = 200) -> AnyResponse:
     """The screen, whole or its inner part. notice: why something was not done."""
     context = screen(view, notice)
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         answer = make_response(render_template("replay/_replay.html", **context), status)
         answer.headers["HX-Push-Url"] = url_for("replay.index") + view.query.href()
         return answer
@@ -146,7 +147,7 @@ def answered(view: View, *, notice: str = "", status: int = 200) -> AnyResponse:
 
 def moved(query: Query, status: int = 200) -> AnyResponse:
     """The screen in another state, after a form: a redirect when all is well, else the screen itself."""
-    if request.headers.get("HX-Request-Type") != "partial" and status == 200:
+    if not is_partial() and status == 200:
         return redirect(url_for("replay.index") + query.href(), 303)
     return answered(View(console(), store(), query, session_of(store(), query.session)), status=status)
 

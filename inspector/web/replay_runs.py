@@ -7,7 +7,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -23,8 +22,10 @@ from inspector.replay.aligned import Aligned, Told
 from inspector.replay.compare import Ignore
 from inspector.trace.store import Store
 from inspector.web.compare_jobs import REPORT_S, Job
+from inspector.web.downloads import download
 from inspector.web.frame import console, shell, store
 from inspector.web.guard import spawns
+from inspector.web.render import is_partial
 from inspector.web.replay import offered, recent
 from inspector.web.replay_pairs import (
     VERDICTS,
@@ -137,7 +138,7 @@ def _run_page(replay: Replay, asked: Asked) -> AnyResponse:
         "current": console().recorder.session,
         **_shown(shown, asked, whys, here, [], read=request.args.get("poll") != "1"),
     }  # fmt: skip
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         if request.args.get("poll") == "1":
             return make_response(render_template("replay/_poll.html", **context))
         answer = make_response(render_template("replay/_run.html", **context))
@@ -158,9 +159,12 @@ def _judged(replay: Replay, asked: Asked, wait_s: float) -> list[Aligned] | None
     key = f"{replay.id} {asked.rules.key}"
     database, rules = console().paths.database, asked.rules.ignore()
     chosen = [pairs[at] for at in both]
-    found = (
-        jobs().job(key, lambda worker: worker.submit(engine.judged, database, chosen, rules)).result(wait_s)
-    )
+    job = jobs().job(key, lambda worker: worker.submit(engine.judged, database, chosen, rules))
+    try:
+        found = job.result(wait_s)
+    except LoupeError:
+        jobs().drop(key)
+        raise
     if found is None:
         return None
     for at, pair in zip(both, found, strict=True):
@@ -183,7 +187,7 @@ def wait() -> AnyResponse:
     asked = Asked.read(request.args)
     sides = _sides(store())
     found, job, _ = _aligned(sides, asked, 0)
-    if request.headers.get("HX-Request-Type") != "partial":
+    if not is_partial():
         return redirect(url_for("replay_runs.difference") + "?" + urlencode(_named(sides) + asked.pairs()))
     return Response(status=204) if job is not None and found is None else _diff_page(asked)
 
@@ -228,7 +232,7 @@ def _diff_page(asked: Asked) -> AnyResponse:
         "current": console().recorder.session,
         **_shown(pairs or [], asked, (), here, _named(sides)),
     }  # fmt: skip
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         answer = make_response(render_template("replay/_diff.html", **context))
         answer.headers["HX-Push-Url"] = here + context["href"]()
         return answer
@@ -325,13 +329,4 @@ def _download(document: dict[str, Any], form: str, name: str) -> Response:
     kind, text = (
         ("application/json", report_json(document)) if form == "json" else ("text/markdown", report_markdown(document))
     )  # fmt: skip
-    with suppress(UnicodeEncodeError):
-        text.encode()
-        return _file(text, kind, f"{name}.{form}")
-    return _file(text.encode("utf-8", "backslashreplace").decode(), kind, f"{name}.{form}")
-
-
-def _file(text: str, kind: str, name: str) -> Response:
-    found = Response(text, content_type=f"{kind}; charset=utf-8")
-    found.headers["Content-Disposition"] = f'attachment; filename="{name}"'
-    return found
+    return download(text, f"{name}.{form}", kind)

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from inspector.web.parts import Part
 
 MOST_ITEMS: Final = 50
+NAME_CHARS: Final = 120
 TEXT_CHARS: Final = 40_000
 """How much of one text is on the page; the rest is in the download."""
 IMAGE_BYTES: Final = 200_000
@@ -88,7 +89,8 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The result, taken apart. more: content items not shown. rest: the other members of the result, as JSON text.
+    """The result, taken apart. more: content items not shown. rest: the other members of the result, as JSON text;
+    rest_more: those not shown.
 
     problem: why the answer, or its content, could not be taken apart.
     """
@@ -98,6 +100,7 @@ class Contents:
     rest: tuple[tuple[str, Text], ...] = ()
     more: int = 0
     problem: str = ""
+    rest_more: int = 0
 
 
 def contents_of(
@@ -123,17 +126,23 @@ def contents_of(
     listed = next((name for name in WRAPPED if content is None and name in members), "")
     if listed:
         return _listed(listed, members.pop(listed), members)
-    rest = tuple(
-        [(name, shown(value, _placed(at, name))) for name, value in members.items() if name != "isError"]
-    )
+    members.pop("isError", None)
+    rest, rest_more = _rest(members, at)
     if content is None:
         asks = members.get("resultType") == '"input_required"'
         missing = "" if asks or not of_tool else "The result has no content."
-        return Contents((), structured, rest, problem=missing)
+        return Contents((), structured, rest, problem=missing, rest_more=rest_more)
     if not content.startswith("["):
-        return Contents((), structured, (("content", shown(content)), *rest), 0, "content is not an array.")
+        rest = (("content", shown(content)), *rest)
+        return Contents((), structured, rest, problem="content is not an array.", rest_more=rest_more)
     items, more = _items(content, text)
-    return Contents(items, structured, rest, more)
+    return Contents(items, structured, rest, more, rest_more=rest_more)
+
+
+def _rest(members: dict[str, str], at: Path) -> tuple[tuple[tuple[str, Text], ...], int]:
+    """The first members of the result at `at`, and how many more there are."""
+    named = [(name, shown(text, _placed(at, name))) for name, text in list(members.items())[:MOST_ITEMS]]
+    return tuple([(name[:NAME_CHARS], text) for name, text in named]), max(0, len(members) - MOST_ITEMS)
 
 
 def _placed(at: Path, name: str) -> str:
@@ -143,13 +152,15 @@ def _placed(at: Path, name: str) -> str:
 
 def _listed(name: str, text: str, members: dict[str, str]) -> Contents:
     """The `contents` of a resource or the `messages` of a prompt, each as the content item it holds."""
-    rest = tuple([(key, shown(value, _placed(("result",), key))) for key, value in members.items()])
+    rest, rest_more = _rest(members, ("result",))
     if not text.startswith("["):
-        return Contents(rest=((name, shown(text)), *rest), problem=f"{name} is not an array.")
+        rest = ((name, shown(text)), *rest)
+        return Contents(rest=rest, problem=f"{name} is not an array.", rest_more=rest_more)
     found = list(elements_of(text))
     items = [WRAPPED[name](number, raw, value) for number, (raw, value) in enumerate(found[:MOST_ITEMS])]
     problem = "" if found else f"The array {name} is empty."
-    return Contents(tuple(items), rest=rest, more=max(0, len(found) - MOST_ITEMS), problem=problem)
+    more = max(0, len(found) - MOST_ITEMS)
+    return Contents(tuple(items), rest=rest, more=more, problem=problem, rest_more=rest_more)
 
 
 def _of_resource(number: int, raw: str, value: Any) -> Item:
@@ -169,13 +180,9 @@ def _of_prompt(number: int, raw: str, value: Any) -> Item:
 def error_object(raw: bytes | None) -> str | None:
     """The `error` of an error answer as JSON text; None when there is none to show."""
     try:
-        return dict(_members(raw)).get("error")
+        return dict(members_of((raw or b"").decode("utf-8", "backslashreplace"))).get("error")
     except (ValueError, RecursionError):
         return None
-
-
-def _members(raw: bytes | None) -> list[tuple[str, str]]:
-    return members_of((raw or b"").decode("utf-8", "backslashreplace"))
 
 
 def shown(text: str, at: str = "") -> Text:

@@ -18,6 +18,7 @@ from inspector.web.frame import console, current_label, shell, store
 from inspector.web.guard import spawns
 from inspector.web.labels import labels
 from inspector.web.listing import text_of
+from inspector.web.render import is_partial
 from inspector.web.servers_forms import (
     DECLARES,
     Draft,
@@ -50,10 +51,6 @@ DEMO_WORDS = {
     "logs": "10,000 log entries with seven messages, for code mode",
     "tracker": "an issue tracker whose fourth issue fails, for code mode",
 }
-
-
-def is_partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"
 
 
 def to(path: str) -> Response:
@@ -300,7 +297,7 @@ def after(keys: Sequence[str]) -> Response | str:
     return to(landing(keys[0]))
 
 
-@blueprint.get("/servers/confirm")
+@blueprint.get("/servers/connect/confirm")
 def confirm() -> str:
     """What connecting the named servers will run."""
     specs = [(key, console().servers_file.get(key)) for key in request.args.getlist("key")]
@@ -312,6 +309,7 @@ def confirm() -> str:
 
 
 @blueprint.post("/servers/<key>/stop")
+@spawns
 def stop(key: str) -> Response | str:
     """End the connection and its process; a connect under way is cancelled."""
     console().servers_file.get(key)
@@ -325,6 +323,7 @@ def duplicate(key: str) -> Response:
 
 
 @blueprint.post("/servers/<key>/remove")
+@spawns
 def remove(key: str) -> Response:
     """Take it out of the list, with an undo; what was recorded stays."""
     here = state()

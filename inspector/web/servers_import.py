@@ -99,7 +99,7 @@ def chooser(
     )
 
 
-@imports.get("/servers/import")
+@imports.get("/servers/add/import")
 def choose() -> str:
     """The entries of a file that was found on this machine; other paths are not read."""
     path = request.args.get("path", "")
@@ -121,7 +121,7 @@ def read_found(path: str) -> Imported:
     )
 
 
-@imports.post("/servers/import/read")
+@imports.post("/servers/add/import/read")
 def read() -> Response:
     """The entries of an uploaded file or pasted text."""
     upload = request.files.get("file")
@@ -142,7 +142,7 @@ def decoded(found: bytes, source: str) -> str:
         raise ConfigError(f"{source} is no text (byte {error.start}).", "Save it as UTF-8.") from None
 
 
-@imports.post("/servers/import")
+@imports.post("/servers/add/import")
 @spawns
 def add_chosen() -> Response:
     """Put the ticked entries into the list, with the values typed for their placeholders; connect them if asked."""

@@ -68,7 +68,7 @@ def signing_of(server: Server) -> Signing | None:
         phase=PHASES[attempt.phase] if attempt is not None else "",
         busy=attempt is not None and not attempt.over,
         address=address,
-        host=urlsplit(address).netloc,
+        host=urlsplit(address).netloc.rpartition("@")[2],  # what stands before it may look like a host
         wanted="" if refused is None else _wanted(*refused),
         signed_in=auth.holds_token,
         scope=auth.scope or "",

@@ -21,10 +21,12 @@ from inspector.trace.store import Connection, Opened, Session
 from inspector.web import follow, palette
 from inspector.web import query as queries
 from inspector.web.detail import detail, neighbours
+from inspector.web.downloads import download
 from inspector.web.frame import console, server_of_request, shell, store
 from inspector.web.listing import Stretch, between, rows_of, scale_of, stretch
 from inspector.web.notes import notes_on
 from inspector.web.query import CAUSES, KINDS, NO_CONNECTION, Query
+from inspector.web.render import is_partial
 from inspector.web.taps import tapped
 from inspector.web.verdicts import invalid_outputs
 
@@ -54,7 +56,7 @@ def show() -> AnyResponse | str:
     """The list with its filter; with `e` one event is open, and htmx gets just that one."""
     query = queries.read(request.args, console().recorder.session)
     seq = queries.number(request.args, "e")
-    if seq is not None and request.headers.get("HX-Request-Type") == "partial":
+    if seq is not None and is_partial():
         return event(seq)
     reader = store()
     recording = recording_of(query)
@@ -203,7 +205,7 @@ def rows() -> AnyResponse | str:
     args = request.args
     query = queries.read(args, console().recorder.session)
     before, after, until = (queries.number(args, name) for name in ("before", "after", "until"))
-    if request.headers.get("HX-Request-Type") != "partial":
+    if not is_partial():
         return redirect(query.link("/timeline", ("before", before), ("after", after)), 303)
     reader = store()
     wanted = query.of(reader.connections(query.session))
@@ -236,7 +238,7 @@ def _missed(query: Query, wanted: Filter, after: int, until: int) -> str:
 def event(seq: int) -> AnyResponse | str:
     """The pane of one event; a browser tab gets the whole page with it open."""
     query = queries.read(request.args, console().recorder.session)
-    if request.headers.get("HX-Request-Type") != "partial":
+    if not is_partial():
         return redirect(query.link("/timeline", ("e", seq), ("tab", request.args.get("tab"))), 303)
     return render_template("timeline/_event.html", **_opened(query, seq))
 
@@ -287,12 +289,10 @@ def replay_links(row: Row, pair: Row | None, session: int) -> dict[str, str]:
 def raw(seq: int) -> Response:
     """The exact bytes of an event, to be kept as a file. Raises UsageError when it has none."""
     query = queries.read(request.args, console().recorder.session)
-    found = store().raw(query.session, seq) if seq < 2**63 else None
+    found = store().raw(query.session, seq)
     if found is None:
         raise UsageError(f"Event #{seq} has no bytes of its own.", "Its recorded fields are under Raw.")
-    answer = Response(found, mimetype="application/octet-stream")
-    answer.headers["Content-Disposition"] = f'attachment; filename="event-{query.session}-{seq}.bin"'
-    return answer
+    return download(found, f"event-{query.session}-{seq}.bin")
 
 
 @blueprint.get("/timeline/error")

@@ -18,6 +18,8 @@ from inspector.trace.store import Session
 from inspector.web.frame import console, shell, store
 from inspector.web.guard import local_path
 from inspector.web.notes import notes_on
+from inspector.web.query import number, whole
+from inspector.web.render import is_partial
 from inspector.web.traces_export import exports
 from inspector.web.traces_view import about, lines, read_order, shipped, shipped_file, title_of
 
@@ -27,10 +29,6 @@ AT_ONCE_S: Final = 1.5
 """How long a page waits for a file to be read before it shows that it is being read."""
 FORM_BYTES: Final = Limits().unpacked + (1 << 20)
 _LONGEST_NAME: Final = 200
-
-
-def partial() -> bool:
-    return request.headers.get("HX-Request-Type") == "partial"
 
 
 # -- the list
@@ -132,8 +130,8 @@ def opening(token: str) -> AnyResponse | str:
         except LoupeError as problem:
             context["failure"] = problem
         else:
-            return Response(headers={"HX-Redirect": target}) if partial() else redirect(target, 303)
-    template = "traces/_opening.html" if partial() else "traces/opening.html"
+            return Response(headers={"HX-Redirect": target}) if is_partial() else redirect(target, 303)
+    template = "traces/_opening.html" if is_partial() else "traces/opening.html"
     return render_template(template, shell=shell("traces", pin=False), **context)
 
 
@@ -187,7 +185,7 @@ def delete(session: int) -> AnyResponse:
 def add_note(session: int) -> AnyResponse:
     """Pin a note to an event."""
     found(session)
-    seq = request.form.get("seq", -1, type=int)
+    seq = number(request.form, "seq") or 0
     console().recordings.add_note(session, seq, request.form.get("text", ""))
     return noted(session, seq)
 
@@ -206,7 +204,7 @@ def change_note(note: int) -> AnyResponse:
 def noted(session: int, seq: int) -> AnyResponse:
     """The notes of an event for htmx, the page they were written on for everybody else."""
     back = local_path(request.form.get("back", ""))
-    if not partial():
+    if not is_partial():
         fallback = url_for("timeline.show", session=session, e=seq)
         return redirect(back if back != "/" else fallback, 303)
     return make_response(render_template("traces/_noted.html", notes=notes_on(session, seq, back)))
@@ -236,7 +234,7 @@ def retain() -> AnyResponse:
     recordings = console().recordings
     wanted = Retention.read(request.form.get("days", ""), request.form.get("megabytes", ""))
     due = {each.id for each, _ in recordings.due(wanted)}
-    if due - {int(id) for id in request.form.getlist("seen") if id.isdecimal()}:
+    if due - {whole(id) for id in request.form.getlist("seen")}:
         raise UsageError("More would be deleted than was shown.", "Go back and look at the list again.")
     recordings.retention_file.save(wanted)
     recordings.apply(wanted)

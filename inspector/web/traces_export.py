@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from flask import Blueprint, Response, abort, redirect, render_template, request, send_file, url_for
+from flask import (
+    Blueprint,
+    Response,
+    abort,
+    make_response,
+    redirect,
+    render_template,
+    request,
+    send_file,
+    url_for,
+)
 from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.console.exporting import FORMATS
@@ -14,6 +24,7 @@ from inspector.errors import Cancelled, LoupeError, UsageError
 from inspector.trace.session_file import Range
 from inspector.trace.store import MAX_SEQ, Session
 from inspector.web.frame import console, shell, store
+from inspector.web.render import is_partial
 
 exports = Blueprint("exports", __name__)
 AT_ONCE_S: Final = 0.8
@@ -39,7 +50,7 @@ def show(session: int) -> str:
 
 
 def page(recording: Session, plan: Plan, problem: LoupeError | None = None) -> str:
-    partial = request.headers.get("HX-Request-Type") == "partial"
+    partial = is_partial()
     template = "traces/_export.html" if partial else "traces/export.html"
     frame = None if partial else shell("traces", pin=False)
     return render_template(template, shell=frame, **context(recording, plan, problem))
@@ -73,7 +84,7 @@ def context(recording: Session, plan: Plan, problem: LoupeError | None) -> dict[
 
 def changed(session: int) -> AnyResponse | str:
     """After a change: the page anew; for htmx the part."""
-    if request.headers.get("HX-Request-Type") == "partial":
+    if is_partial():
         return page(recording_of(session), plan_of(session))
     return redirect(url_for("traces.exports.show", session=session), 303)
 
@@ -85,7 +96,7 @@ def add_rule(session: int) -> AnyResponse | str:
     try:
         console().exports.add_rule(plan, request.form.get("kind", ""), request.form.get("text", ""))
     except LoupeError as problem:
-        return page(recording, plan, problem)
+        return make_response(page(recording, plan, problem), 422)
     return changed(session)
 
 
@@ -124,7 +135,7 @@ def trim(session: int) -> AnyResponse | str:
     try:
         span = range_of(first, last, store().last_seq(session))
     except UsageError as problem:
-        return page(recording, plan, problem)
+        return make_response(page(recording, plan, problem), 422)
     console().exports.change(plan, span=span)
     return changed(session)
 
@@ -168,7 +179,7 @@ def write(session: int) -> AnyResponse | str:
         made = console().exports.write(plan, request.form.get("format", ""), stem)
         made.task.result(AT_ONCE_S)
     except LoupeError as problem:
-        return page(recording, plan, problem)
+        return make_response(page(recording, plan, problem), 422)
     return changed(session)
 
 

@@ -30,7 +30,6 @@ NOT_LED_TO = {
     "calls.item", "traces.exports.file", "lab_evaluate.report",  # downloads of what was made
     "lab_files.save", "lab_files.recorded", "lab_files.report", "lab_files.report_page",
     "servers.confirm", "servers.imports.choose",
-    "parts.show", "parts.raw",  # of large answers alone: tests/web/test_large_results.py
     "timeline.raw",
 }  # fmt: skip
 LOOKS = Path(__file__).with_name("every_screen.js")

@@ -36,6 +36,8 @@ TESTS = Path(__file__).resolve().parents[1]
 HOSTILE = TESTS / "servers" / "hostile_page.py"
 WAIT_S = 90.0
 LISTS = ("tools", "prompts", "resources", "templates")
+PARTS = ("answer/.result/.structuredContent", "item-0", "item-0/0/0", "item-0/0/1", "answer/.result")
+"""Of a large answer: a table, members, a text, an object; one of each look."""
 DECLARED = ("roots", "sampling", "elicitation")
 
 sys.path.insert(0, str(TESTS / "trace"))
@@ -207,11 +209,13 @@ def calls(site: Hostile, key: str) -> None:
     asked = [("tools", "say", {}), ("tools", "app", {}), ("tools", "none", {}),
              ("prompts", "greet", {"plain": evil()}),
              ("resources", "note://one", {}), ("resources", "ui://app/main", {}),
-             ("templates", "note://{a}", {"a": "b"})]  # fmt: skip
+             ("templates", "note://{a}", {"a": "b"}), ("tools", "large", {})]  # fmt: skip
     for what, name, arguments in asked:
-        site.post(
+        place = site.post(
             f"/call/{key}", what=what, tool=name, mode="json", json=json.dumps(arguments), unchecked="1"
         )
+    here = f"/call/{key}/result/{parse_qsl(urlsplit(place).query)[-1][1]}/part?at="
+    site.led_to += [here + at for at in PARTS]
 
 
 def trace(site: Hostile) -> int:
@@ -277,7 +281,7 @@ KINDS = ("tab", "what", "view", "kind", "pane", "mode", "by", "show")
 
 @dataclass
 class Walk:
-    """Every address that shows something new: a screen, a query name, a tab, a list, a page or a part of it."""
+    """The starts, and every address that shows something new: a screen, a query name, a tab, a list, a part of a page."""
 
     site: Hostile
     seen: set[tuple[str, ...]] = field(default_factory=set)
@@ -289,6 +293,7 @@ class Walk:
         self.site.app.load()
         rules = self.site.app.url_map.bind("")
         waiting = [(f"{self.site.base}{path}", False) for path in starts]
+        given = set(waiting)
         while waiting:
             url, part = waiting.pop(0)
             if (url, part) in self.asked or urlsplit(url).netloc != urlsplit(self.site.base).netloc:
@@ -303,7 +308,7 @@ class Walk:
             fresh = {(endpoint, str(part)), (endpoint, str(arguments.get("what")))} - self.seen
             fresh |= {(endpoint, name, value if name in KINDS else "") for name, value in query} - self.seen
             self.seen |= fresh
-            if not fresh:
+            if not fresh and (url, part) not in given:
                 continue
             answer = self.site.ask("GET", url.removeprefix(self.site.base), part=part)
             kind = answer.headers.get("Content-Type", "")
@@ -311,7 +316,7 @@ class Walk:
             self.endpoints.add(endpoint)
             if "Location" in answer.headers:
                 waiting.append((urljoin(url, answer.headers["Location"]), False))
-            if kind.startswith("text/html") and endpoint != "apps.frame":
+            if kind.startswith("text/html") and endpoint not in ("apps.show", "apps.frame"):
                 self.texts[url] = answer.text  # type: ignore[attr-defined]
                 waiting += Links(answer.text, url).found  # type: ignore[attr-defined]
 

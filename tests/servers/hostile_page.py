@@ -62,7 +62,7 @@ def icons() -> dict[str, Any]:
 
 def listing(method: str) -> dict[str, Any]:
     if method == "tools/list":
-        items = [tool("say"), app_tool(), tool(evil()), tool(evil())]
+        items = [tool("say"), tool("large"), app_tool(), tool(evil()), tool(evil())]
         found: dict[str, Any] = {"tools": items}
     elif method == "prompts/list":
         arguments = [{"name": evil(), "description": evil(), "title": evil()}, {"name": "plain"}]
@@ -116,6 +116,15 @@ def content() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
+def large() -> dict[str, Any]:
+    """Too much for a page: a table, and JSON inside a text, which are opened part by part; and many members."""
+    columns = [evil() for _ in range(4)]
+    rows = [{name: f"{n}{evil()}" for name in columns} for n in range(120)]
+    nested = {f"{evil()}{n}": [evil(), {evil(): evil()}] for n in range(120)}
+    text = {"type": "text", "text": json.dumps(nested)}
+    return {"content": [text], "structuredContent": rows, **{f"{evil()}{n}": evil() for n in range(60)}}
+
+
 def tell(token: Any) -> None:
     """Every kind of notification."""
     complain()
@@ -144,6 +153,8 @@ def call(id_: Any, params: dict[str, Any]) -> None:
     tell(meta.get("progressToken"))
     if name == "say":
         send(id=id_, result={"content": content(), "structuredContent": {evil(): evil()}} | complete())
+    elif name == "large":
+        send(id=id_, result=large() | complete())
     elif name == "app":  # asks all it can, and ends at once: its questions stay on the page
         if modern:
             inputs = {evil(): {"method": method, "params": wanted} for method, wanted in QUESTIONS}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.web import charts, marks
-from inspector.web.highlight import ANSI_CHARS, ANSI_HTML, CODE_HTML, ansi, code_lines, visible
+from inspector.web.highlight import ANSI_CHARS, ANSI_HTML, CODE_HTML, ansi, code_lines, together, visible
 from inspector.wire.events import LOCAL, Event
 
 ANY = st.text(st.characters(exclude_categories=()))
@@ -24,14 +24,14 @@ PIECES = st.sampled_from(
     ]
 )
 TEXTS = st.lists(st.builds(str.__mul__, PIECES | ANY, st.sampled_from([1, 2, 300, 9000])), max_size=6).map(
-    lambda pieces: "".join(pieces)[:300_000]
+    lambda pieces: "".join(pieces)[:80_000]
 )
 MARK = re.compile(r"<span class=\"mk\"[^>]*>[^<]*</span>")
 SLACK = 3_000
 """The last mark, and the sentence of what was cut."""
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(TEXTS)
 def test_no_text_breaks_a_page_or_costs_more_than_its_share(text: str) -> None:
     assert len(visible(text).encode()) <= 4 * (marks.HTML + SLACK)
@@ -47,6 +47,15 @@ def test_no_text_breaks_a_page_or_costs_more_than_its_share(text: str) -> None:
 def test_a_text_with_few_marks_is_shown_whole(text: str) -> None:
     shown = unescape(MARK.sub("", str(visible(text))))
     assert shown == "".join([char for char in text if char in "\n\t" or not marks.begins_hidden(char)])
+
+
+def test_the_texts_of_one_table_share_what_they_may_cost() -> None:
+    show = together(10_000)
+    texts = ["a\u200b" * 200, *["<b>" * 100] * 50]
+    shown = [show(text) for text in texts]
+    assert sum(map(len, shown)) <= 10_000 + 51 * 70
+    assert shown[-1] == '<span class="ln__s"> … cut, 300 more characters</span>'
+    assert together()("plain") == "plain"
 
 
 def test_hidden_characters_beyond_the_first_two_hundred_are_counted_in_one_mark() -> None:

@@ -435,6 +435,8 @@ def test_progress_has_a_share_only_when_its_total_is_known() -> None:
     assert shown is not None and (shown.words, shown.message, shown.share) == ("1 of 4", "m", 25.0)
     odd = progress_of({"progress": "x", "total": 0})
     assert odd is not None and odd.share is None
+    long = progress_of({"progress": "x" * 1_000_000, "total": "y" * 1_000_000})
+    assert long is not None and len(long.words) == 2 * 60 + len(" of ")
     assert progress_of(None) is None
 
 

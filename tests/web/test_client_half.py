@@ -187,6 +187,11 @@ def test_a_question_of_the_server_is_answered_by_its_form(half: Half, key: str) 
     assert half.get(f"/call/{key}/result/{call.id}?asked={id_}", part=True).status_code == 204
     wrong = half.post(f"/call/{key}/answer/{id_}", do="accept", **{"a:/name": "Ada", "a:/age": "-1"})
     assert wrong.status_code == 422 and "less than the minimum" in words(wrong.text)
+    alone = half.post(
+        f"/call/{key}/answer/{id_}", part=False, do="accept", **{"a:/name": "Ada", "a:/age": "-1"}
+    )
+    assert alone.status_code == 422 and "<title>Call" in alone.text, "without script it is a whole page"
+    assert 'value="Ada"' in alone.text and "less than the minimum" in words(alone.text)
     assert (
         half.post(f"/call/{key}/answer/{id_}", do="accept", **{"a:/name": "Ada", "a:/age": "3"}).status_code
         == 200
@@ -211,7 +216,8 @@ def test_sampling_is_answered_by_hand_and_any_json_may_be_sent(half: Half) -> No
     half.post(f"/call/old/answer/{id_}", do="accept", text="Word.")
     assert '"content": {"type": "text", "text": "Word."}' in half.ended(half.last("old"))
     id_ = half.start("old", "ask_model")
-    assert half.post(f"/call/old/answer/{id_}", do="raw", raw="[1]").status_code == 422
+    for wrong in ("[1]", "", '{"n":NaN}'):
+        assert half.post(f"/call/old/answer/{id_}", do="raw", raw=wrong).status_code == 422
     half.post(f"/call/old/answer/{id_}", do="raw", raw='{"nonsense":1}')
     assert '{"nonsense": 1}' in half.ended(half.last("old"))
     id_ = half.start("old", "ask_model")

@@ -139,6 +139,11 @@ def test_wrong_input_keeps_the_script_and_says_the_next_thing_to_try(desk: Desk)
         answer = desk.post("/code/run", **form)
         assert answer.status_code == 422 and said in words(answer.text)
         assert str(form["code"]).strip() in answer.text
+    kept = {"calls": "-3", "allow": "a_*", "deny": "b_*", "name": "mine"}
+    page = desk.post("/code/run", server=desk.keys, code="print(1)", flows="block", **kept).text
+    for name, value in kept.items():
+        assert re.search(rf'name="{name}" value="{re.escape(value)}"', page), f"{name} was lost"
+    assert 'value="block" checked' in page and 'name="typed" value="1">' in page
     assert desk.get("/code", run="code-99").status_code == 422
 
 

@@ -130,6 +130,8 @@ def test_a_secret_header_shows_its_length_only(name: str, value: str, shown: str
 
 def test_a_url_keeps_its_names_and_loses_its_values() -> None:
     assert masked_url("http://h/a?x=1&flag&y=2#f") == "http://h/a?x=…&flag&y=…#f"
+    assert masked_url("http://h/back#access_token=abc&state=1") == "http://h/back#access_token=…&state=…"
+    assert masked_url("http://u:secret@[h/?key=abc") == "no URL (27 characters)"
 
 
 def test_recorded_fields_are_shown_without_their_secrets() -> None:

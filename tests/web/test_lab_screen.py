@@ -312,7 +312,7 @@ def test_a_bad_step_is_refused_in_one_sentence_and_the_run_stays(
         ("catalog=nowhere&task=x", "There is no such server or list any more."),
         (f"catalog={FLAT}&task=x&contexts=%7B", "The authorization contexts are not JSON"),
         (f"catalog={FLAT}&task=x&context=ghost", "There is no authorization context ghost"),
-        (f"catalog={FLAT}&task=x&do=%7B", "A choice in this address is no JSON"),
+        (f"catalog={FLAT}&task=x&do=%7B", "A choice of this run is no JSON"),
         (f"catalog={FLAT}&task=x&options=%7B%22preset%22:3%7D", "This is no preset"),
         (
             f"catalog={FLAT}&task=x&do=%7B%22event%22:%22drop_server%22,%22server%22:%22q%22%7D",

@@ -142,6 +142,12 @@ def test_a_result_without_content_says_so_unless_it_asks_for_input() -> None:
     assert [name for name, _ in asks.rest] == ["resultType", "inputRequests"]
 
 
+def test_other_members_are_shown_as_far_as_a_page_bears_and_the_rest_is_counted() -> None:
+    found = contents_of(answer(content=[], **{f"{'k' * 500}{n}": n for n in range(1000)}))
+    assert (len(found.rest), found.rest_more) == (50, 950)
+    assert {len(name) for name, _ in found.rest} == {120}
+
+
 def test_the_error_object_is_taken_from_the_bytes() -> None:
     assert error_object(b'{"id":1,"error":{"code":1.0,"message":"x"}}') == '{"code":1.0,"message":"x"}'
     assert error_object(b"not json") is None

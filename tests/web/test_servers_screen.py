@@ -426,23 +426,23 @@ def config(home: Path) -> Path:
 def test_a_file_found_here_is_imported_entry_by_entry_and_starts_nothing(screen: Screen) -> None:
     path = config(Path.home())
     assert "Claude Desktop" in screen.get("/servers")
-    page = screen.get(f"/servers/import?path={path}")
+    page = screen.get(f"/servers/add/import?path={path}")
     assert 'value="memory" checked' in page and 'value="off">' in page and "disabled in that file" in page
     assert "Server “bad”" in page and "s3cret" not in page
     assert re.search(r'name="value:weather:\$\{input:tok\}" type="password"', page)
     form = {"path": str(path), "entry": ["memory", "weather"], "value:weather:${input:tok}": "t0ken"}
-    screen.post("/servers/import", **form)
+    screen.post("/servers/add/import", **form)
     assert screen.listed() == ["memory", "weather"]
     assert screen.console.servers_file.get("weather").headers == {"Authorization": "Bearer t0ken"}
     assert screen.console.servers_file.get("memory").source == str(path)
     assert {one.state for one in screen.console.servers()} == {"never"}
-    assert "already in the list" in screen.get(f"/servers/import?path={path}")
+    assert "already in the list" in screen.get(f"/servers/add/import?path={path}")
 
 
 def test_only_files_that_were_found_are_read(screen: Screen) -> None:
     secret = Path.home() / "other.json"
     secret.write_text('{"mcpServers": {"x": {"command": "sh"}}}')
-    assert "not one of the files found" in screen.get(f"/servers/import?path={secret}", status=422)
+    assert "not one of the files found" in screen.get(f"/servers/add/import?path={secret}", status=422)
 
 
 def test_choosing_no_entry_is_said_and_an_upload_is_read_like_pasted_text(screen: Screen) -> None:
@@ -450,11 +450,15 @@ def test_choosing_no_entry_is_said_and_an_upload_is_read_like_pasted_text(screen
     with (Path.home() / "my.json").open("w") as file:
         file.write(text)
     with (Path.home() / "my.json").open("rb") as file:
-        page = screen.post("/servers/import/read", status=200, file=(file, "my.json")).get_data(as_text=True)
+        page = screen.post("/servers/add/import/read", status=200, file=(file, "my.json")).get_data(
+            as_text=True
+        )
     assert "uploaded my.json" in page
     form = {"text": text, "source": "uploaded my.json"}
-    assert "Choose at least one" in screen.post("/servers/import", status=422, **form).get_data(as_text=True)
-    screen.post("/servers/import", **form, entry="a")
+    assert "Choose at least one" in screen.post("/servers/add/import", status=422, **form).get_data(
+        as_text=True
+    )
+    screen.post("/servers/add/import", **form, entry="a")
     assert screen.console.servers_file.get("a").source == "uploaded my.json"
 
 
@@ -483,9 +487,12 @@ def test_ticked_entries_connect_at_once_but_what_was_warned_of_or_changed_since_
 def test_an_imported_server_is_shown_before_its_first_start_and_not_again(screen: Screen) -> None:
     spec = replace(demo_spec("flat"), name="imported", source="/p/.mcp.json")
     key = screen.console.servers_file.add(spec)
-    assert screen.post("/servers/connect", key=key).headers["Location"] == "/servers/confirm?key=imported"
+    assert (
+        screen.post("/servers/connect", key=key).headers["Location"]
+        == "/servers/connect/confirm?key=imported"
+    )
     assert screen.state.openings.current(key) is None
-    page = screen.get("/servers/confirm?key=imported")
+    page = screen.get("/servers/connect/confirm?key=imported")
     assert "/p/.mcp.json" in page and "inspector.demo" in page
     screen.post("/servers/connect", key=key, seen=digest(spec))
     screen.settled(key)
@@ -502,7 +509,7 @@ def test_connect_all_starts_what_is_known_and_asks_about_the_rest(screen: Screen
         replace(demo_spec("flat"), name="foreign", source="/p/.mcp.json")
     )
     answer = screen.post("/servers/connect", **{"key": [known, foreign], "from": "list"})
-    assert answer.headers["Location"] == "/servers/confirm?key=foreign"
+    assert answer.headers["Location"] == "/servers/connect/confirm?key=foreign"
     screen.settled(known)
     assert screen.connected() == [known]
 
