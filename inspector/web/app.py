@@ -44,6 +44,7 @@ from inspector.web.frame import close_store
 from inspector.web.guard import Guard
 from inspector.web.late import LATE, GrowingFlask
 from inspector.web.listening import blueprint as listen_
+from inspector.web.problems import evidence
 from inspector.web.rawframe import blueprint as raw
 from inspector.web.render import Screen, Shell, install, is_partial, resource_dir
 from inspector.web.servers import blueprint as servers
@@ -175,18 +176,7 @@ def error_page(
     status: int, message: str, remedy: str, layer: str, facts: dict[str, Any] | None = None
 ) -> AnyResponse:
     """A whole page, or the part of one when htmx asked for a part. facts: as in LoupeError."""
-    evidence = facts or {}
-    context = {
-        "message": message,
-        "remedy": remedy,
-        "layer": layer,
-        "tried": [
-            {"ok": step.ok, "what": step.asked, "evidence": step.outcome}
-            for step in evidence.get("tried", [])
-        ],
-        "stderr": evidence.get("stderr", []),
-        "facts": [(name, value) for name, value in evidence.items() if isinstance(value, str | int)],
-    }
+    context = {"message": message, "remedy": remedy, "layer": layer} | evidence(facts or {})
     if is_partial():
         return make_response(render_template("_error.html", **context), status)
     again = request.full_path.rstrip("?") if request.method == "GET" and status >= 500 else ""

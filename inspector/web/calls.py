@@ -30,7 +30,7 @@ from inspector.web.calls_kinds import (
 from inspector.web.calls_known import definition as definition_of_item
 from inspector.web.calls_known import found as found_items
 from inspector.web.calls_known import left_out_of
-from inspector.web.calls_links import address, kinds
+from inspector.web.calls_links import address, call_of, kinds
 from inspector.web.calls_post import (
     Options,
     Order,
@@ -141,7 +141,7 @@ def switch(key: str) -> AnyResponse:
 @blueprint.get("/call/<key>/result/<id>")
 def result(key: str, id: str) -> AnyResponse:
     """How the call stands; what the running page asks for every 400 ms. 204 while it waits for the same answers."""
-    call = _call(key, id)
+    call = call_of(key, id)
     asked = request.args.get("asked")
     waiting = [one.id for one in console().asking.waiting(key)]
     if asked and not call.done and asked == ",".join(waiting):
@@ -152,7 +152,7 @@ def result(key: str, id: str) -> AnyResponse:
 @blueprint.get("/call/<key>/result/<id>/raw")
 def raw(key: str, id: str) -> Response:
     """The answer exactly as it came, as a download."""
-    octets = raw_answer(_call(key, id))
+    octets = raw_answer(call_of(key, id))
     if octets is None:
         raise UsageError("No answer came to this call", "Its frames are in the timeline")
     return download(octets, f"{id}.json")
@@ -161,7 +161,7 @@ def raw(key: str, id: str) -> Response:
 @blueprint.get("/call/<key>/result/<id>/item/<int:number>")
 def item(key: str, id: str, number: int) -> Response:
     """One content item, decoded, as a download."""
-    outcome = _call(key, id).outcome
+    outcome = call_of(key, id).outcome
     octets = octets_of(outcome, number) if outcome is not None else None
     if octets is None:
         raise UsageError(f"Content item {number + 1} holds nothing to download", "Download the raw answer")
@@ -192,7 +192,7 @@ def run(key: str) -> AnyResponse:
 @spawns
 def again(key: str, id: str) -> AnyResponse:
     """The same call once more, with byte for byte the same arguments."""
-    call = _call(key, id)
+    call = call_of(key, id)
     order = Order(call.arguments, call.runs, posted_timeout())
     return shown_answer(_start(key, call.what, call.tool, order, call.task))
 
@@ -212,7 +212,7 @@ def relist(key: str) -> AnyResponse:
 @spawns
 def cancel(key: str, id: str) -> AnyResponse:
     """Stop waiting and tell the server so."""
-    _call(key, id)
+    call_of(key, id)
     return shown_answer(console().calls.cancel(id))
 
 
@@ -358,19 +358,12 @@ def _posted_what() -> str:
     return what_of(request.form.get("what", ""))
 
 
-def _call(key: str, id: str) -> Call:
-    call = console().calls.get(id)
-    if call.server_key != key:
-        raise UsageError(f"{id} was no call of this server", "Choose one of its recent calls")
-    return call
-
-
 def _asked_call(key: str) -> tuple[Call | None, str]:
     """The call the URL names, and a sentence when it is no longer known."""
     id = request.args.get("call")
     if not id:
         return None, ""
     try:
-        return _call(key, id), ""
+        return call_of(key, id), ""
     except UsageError as problem:
         return None, f"{problem.message}. {problem.remedy}."

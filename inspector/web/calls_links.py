@@ -1,4 +1,4 @@
-"""Addresses of the Call screen: its tabs, a call. Flask request threads."""
+"""Addresses of the Call screen: its tabs, a call; and the call an address means. Flask request threads."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ from flask import url_for
 from inspector.console.calls import Call
 from inspector.console.console import Server
 from inspector.console.skills import offers_skills
+from inspector.errors import UsageError
 from inspector.web.calls_kinds import LABELS, METHOD, TOOLS
 from inspector.web.calls_view import ADDRESSED
 from inspector.web.frame import console
 from inspector.wire.listing import offers
+
+
+def call_of(key: str, id: str) -> Call:
+    """A call of this server. Raises UsageError."""
+    call = console().calls.get(id)
+    if call.server_key != key:
+        raise UsageError(f"{id} was no call of this server", "Choose one of its recent calls")
+    return call
 
 
 def address(call: Call, mode: str | None = None) -> str:

@@ -6,12 +6,11 @@ from functools import partial
 
 from flask import Blueprint, Response, render_template, request
 
-from inspector.console.calls import Call
 from inspector.errors import UsageError
-from inspector.web.calls_links import address
+from inspector.web.calls_links import address, call_of
 from inspector.web.calls_result import opened
 from inspector.web.downloads import download
-from inspector.web.frame import console, shell
+from inspector.web.frame import shell
 from inspector.web.parts import part_of, text_of
 from inspector.web.render import is_partial
 
@@ -21,7 +20,7 @@ blueprint = Blueprint("parts", __name__)
 @blueprint.get("/call/<key>/result/<id>/part")
 def show(key: str, id: str) -> str:
     """A node. Query: at (a place, web.places), from (the number of its first child shown)."""
-    call = _call(key, id)
+    call = call_of(key, id)
     first = request.args.get("from", "0")
     if not first.isdecimal() or len(first) > 11:
         raise UsageError(f"“{first[:40]}” is no number of a child", "Write a number from 0")
@@ -36,12 +35,5 @@ def show(key: str, id: str) -> str:
 @blueprint.get("/call/<key>/result/<id>/part/raw")
 def raw(key: str, id: str) -> Response:
     """A node exactly as received, as a download."""
-    text = text_of(partial(opened, _call(key, id)), request.args.get("at", "answer"))
+    text = text_of(partial(opened, call_of(key, id)), request.args.get("at", "answer"))
     return download(text, f"{id}-part.json")
-
-
-def _call(key: str, id: str) -> Call:
-    call = console().calls.get(id)
-    if call.server_key != key:
-        raise UsageError(f"{id} was no call of this server", "Open it on that server's Call screen")
-    return call

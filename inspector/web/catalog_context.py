@@ -21,7 +21,7 @@ from inspector.errors import ConfigError, LoupeError
 from inspector.trace.store import Snapshot as Kept
 from inspector.web.catalog_change import token_delta
 from inspector.web.catalog_detail import Detail, detail, wants_raw
-from inspector.web.catalog_empty import empty, problem_of
+from inspector.web.catalog_empty import empty
 from inspector.web.catalog_facts import (
     LABELS,
     NOUNS,
@@ -37,6 +37,7 @@ from inspector.web.catalog_history import chart, listings
 from inspector.web.catalog_host import counts, host_now, said
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
 from inspector.web.frame import console, current_label, store
+from inspector.web.problems import problem_of
 from inspector.web.render import delta
 from inspector.wire.listing import offers
 

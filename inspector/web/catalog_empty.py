@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from flask import url_for
 
 from inspector.console.console import Server
-from inspector.errors import LoupeError
 from inspector.web.catalog_facts import NOUNS, pages_so_far
 from inspector.web.frame import console, current_label, event_link
 from inspector.wire.listing import offers
@@ -46,15 +44,3 @@ def empty(server: Server, what: str) -> Empty:
     sentence = f"No {plural} listed. The server declares no {'resources' if what == 'templates' else what} capability."
     href = event_link(server, peer.hello_seq) if peer.hello_seq is not None else ""
     return Empty(sentence, f"View {hello}", href, list_now=True)
-
-
-def problem_of(error: LoupeError) -> dict[str, Any]:
-    """An error as the `error_block` macro takes it."""
-    tried = [
-        {"ok": step.ok, "what": step.asked, "evidence": step.outcome} for step in error.facts.get("tried", [])
-    ]
-    facts = [(name, value) for name, value in error.facts.items() if isinstance(value, str | int)]
-    return {
-        "message": error.message, "layer": error.layer, "remedy": error.remedy, "code": error.code,
-        "tried": tried, "stderr": error.facts.get("stderr", []), "facts": facts,
-    }  # fmt: skip

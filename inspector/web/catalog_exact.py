@@ -17,10 +17,10 @@ from inspector.console.catalogs import Catalog
 from inspector.console.counting import Exact, base_url, key_name
 from inspector.errors import LoupeError, UsageError
 from inspector.web.catalog_context import indexes, listed, rules_off
-from inspector.web.catalog_empty import problem_of
 from inspector.web.catalog_view import TITLES, Query
 from inspector.web.frame import console, shell
 from inspector.web.guard import spawns
+from inspector.web.problems import problem_of
 
 blueprint = Blueprint("exact", __name__)
 SHOWN: Final = 20_000

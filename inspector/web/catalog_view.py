@@ -17,6 +17,7 @@ from inspector.catalog.report import MeasuredListing
 from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import TokenCount
 from inspector.web import charts
+from inspector.web.calls_view import has_utf8
 from inspector.web.catalog_findings import Finds, Mark, known
 from inspector.web.catalog_weighed import Weighed, summed
 from inspector.web.highlight import visible
@@ -194,7 +195,7 @@ class Index:
         """How the address names a position: by name, which outlives a refresh, unless that is ambiguous."""
         name = self.measures[index].name
         plain = (
-            bool(name) and name is not None and not name.isdecimal() and len(name) <= 128 and _encodable(name)
+            bool(name) and name is not None and not name.isdecimal() and len(name) <= 128 and has_utf8(name)
         )
         return str(name) if plain and self.twins(index) == 1 else str(index)
 
@@ -365,11 +366,3 @@ def refused_by_number(provider: str, count: int) -> str:
 def plain(text: str) -> str:
     """`text` with its hidden characters spelled out, for places where no mark-up may stand, such as SVG text."""
     return text if text.isprintable() else str(visible(text).striptags())
-
-
-def _encodable(text: str) -> bool:
-    """Whether an address can hold it: a lone surrogate has no UTF-8."""
-    try:
-        return bool(text.encode())
-    except UnicodeEncodeError:
-        return False

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import statistics
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import Any
 from urllib.parse import urlencode
 
@@ -60,13 +59,6 @@ def close_store(_error: BaseException | None = None) -> None:
     found = g.pop("store", None)
     if found is not None:
         found.close()
-
-
-@contextmanager
-def reader() -> Iterator[Store]:
-    """A reader outside a request's own, for WebSocket threads that live long."""
-    with console().store() as found:
-        yield found
 
 
 def screens(key: str | None) -> list[Screen]:

@@ -255,7 +255,7 @@ def job_keys(query: Query) -> list[Any]:
     if job is None or not job.future.done():
         return [key]
     side = side_key(job.future.result(), query)
-    known = [(each, lab().jobs.known(each)) for each in (side, ("growth", *side))]
+    known = [(each, lab().jobs.known(each)) for each in (side, ("growth", *side), ("report", *side))]
     return [each for each, found in known if found is not None and not found.future.done()]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flask import url_for
-
 from inspector.console.jobs import Job
 from inspector.console.lab import Bench, Lab, Node, Run
 from inspector.console.lab_work import Grown, Side, growth
@@ -214,7 +212,3 @@ def grown_context(lab: Lab, bench: Bench, scenario: Scenario, query: Query) -> d
     )
     labels = [f"{size:,} tools" for size in SIZES]
     return context | {"grown": by, "grown_chart": lab_charts.lines(series, says, log=False, labels=labels)}
-
-
-def report_href(query: Query, form: str) -> str:
-    return url_for("lab_files.report", form=form) + query.href(at=None, pane="moves")

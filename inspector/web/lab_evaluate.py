@@ -24,7 +24,7 @@ from inspector.web.compare import comparisons
 from inspector.web.compare_sides import Sides
 from inspector.web.downloads import download
 from inspector.web.frame import console, shell, store
-from inspector.web.lab import AT_ONCE_S, bench_of, lab, picks_of
+from inspector.web.lab import AT_ONCE_S, bench_of, lab, picks_of, wanted_of
 from inspector.web.lab_files import finished
 from inspector.web.lab_query import Query
 from inspector.web.query import whole
@@ -127,11 +127,13 @@ def upload() -> AnyResponse | str:
 
 @blueprint.post("/lab/evaluate/cancel")
 def cancel() -> AnyResponse:
-    """End the evaluation."""
+    """End the evaluation, or the reading of the catalogs before it."""
     query, asked = Query.read(request.args), Asked.read(request.args)
     bench = bench_here(query).result(0)
-    if bench is not None:
-        lab().jobs.drop(key_of(query, asked, bench))
+    if bench is None:  # the catalogs are being read; looking with them in the address would begin anew
+        lab().jobs.drop(wanted_of(query, picks_of(query)))
+        return redirect(url_for(".index"), 303)
+    lab().jobs.drop(key_of(query, asked, bench))
     return redirect(url_for(".index") + Asked("", asked.half, asked.methods, asked.bar).href(query), 303)
 
 

@@ -18,7 +18,8 @@ from inspector.web.frame import console, shell, store
 from inspector.web.guard import spawns
 from inspector.web.labels import labels
 from inspector.web.render import is_partial
-from inspector.web.replay_query import ERAS, Query
+from inspector.web.replay_query import ERAS, MOST_PICKS, Query
+from inspector.web.replay_stand_in import Wish, snippets
 from inspector.web.replay_view import METHODS, View, fault_of
 
 blueprint = Blueprint("replay", __name__)
@@ -38,7 +39,7 @@ def index() -> AnyResponse | str:
         matching = view.matching()
         if matching is not None:
             return redirect(url_for("replay.index") + query.href(picks=tuple(matching)))
-        notice = "More than 1,000 requests pass this filter, too many for one replay: narrow it."
+        notice = f"More than {MOST_PICKS:,} requests pass this filter, too many for one replay: narrow it."
     return answered(view, notice=notice)
 
 
@@ -187,8 +188,6 @@ def framed(view: View) -> Any:
 @blueprint.get("/replay/stand-in")
 def stand_in() -> str:
     """The command and the configuration that serve a recording as an MCP server; starts nothing."""
-    from inspector.web.replay_stand_in import Wish, snippets
-
     query = asked()
     session = session_of(store(), query.session)
     connections = store().connections(session.id)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from inspector.replay.sessions import PREFIX
 from inspector.settings.paths import Paths
 from inspector.trace.store import Connection, Session
+from inspector.web.servers_tap import data_dir, own_command
 
 PORT: Final = "8765"
 
@@ -51,9 +50,7 @@ class Snippets:
 
 def snippets(paths: Paths, session: Session, connections: Sequence[Connection], wish: Wish) -> Snippets:
     """For a recorded session, which the command reads from the recording database."""
-    words = [*program(), "trace", "stand-in", f"{PREFIX}{session.id}"]
-    if paths != Paths.locate(environ={}):
-        words += ["--data-dir", str(paths.data)]
+    words = [*own_command(), "trace", "stand-in", f"{PREFIX}{session.id}", *data_dir(paths)]
     if wish.c is not None and len(connections) > 1:
         words += ["--connection", str(wish.c)]
     if wish.http:
@@ -67,9 +64,3 @@ def snippets(paths: Paths, session: Session, connections: Sequence[Connection], 
     entry: dict[str, Any] = {"url": url} if wish.http else {"command": words[0], "args": words[1:]}
     config = json.dumps({"mcpServers": {f"{label}-stand-in": entry}}, ensure_ascii=False, indent=2)
     return Snippets(shlex.join(words), config, url if wish.http else "")
-
-
-def program() -> list[str]:
-    """How another program starts this Loupe: the command beside our Python, else that Python with our module."""
-    beside = Path(sys.executable).with_name("mcp-loupe")
-    return [str(beside)] if beside.is_file() else [sys.executable, "-m", "inspector"]

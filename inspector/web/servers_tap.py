@@ -37,7 +37,7 @@ class TapLine:
 
 def tap_line(key: str, spec: ServerSpec, paths: Paths) -> TapLine:
     """How to tap `spec`. The values of its environment and headers are in none of it."""
-    own = [*own_command(), "tap", *_data_dir(paths)]
+    own = [*own_command(), "tap", *data_dir(paths)]
     if spec.transport == STDIO:
         entry: dict[str, Any] = {"command": own[0], "args": [*own[1:], "--", *spec.argv]}
         return TapLine("", _snippets(key, entry, {"type": "stdio", **entry}, ""), sorted(spec.env))
@@ -61,15 +61,15 @@ def _snippets(key: str, entry: dict[str, Any], vscode: dict[str, Any], desktop: 
 
 def own_command() -> list[str]:
     """This program by its full path: a client started from a desktop does not know our PATH."""
-    found = shutil.which("mcp-loupe")
     beside = Path(sys.executable).with_name("mcp-loupe")
-    if beside.exists():
+    if beside.is_file():
         return [str(beside)]
+    found = shutil.which("mcp-loupe")
     return [found] if found else [sys.executable, "-m", "inspector"]
 
 
-def _data_dir(paths: Paths) -> list[str]:
-    """Where this console looks, when that is not where a tap would look by itself."""
+def data_dir(paths: Paths) -> list[str]:
+    """Where this console looks, when that is not where a command would look by itself."""
     return [] if paths == Paths.locate(environ={}) else ["--data-dir", str(paths.data)]
 
 

@@ -73,6 +73,8 @@ def show() -> AnyResponse | str:
     page = {"view": "full", "t0": scale.t0_us, "span": round(scale.span_ms)} | (
         {"sides": 1} if with_sides else {}
     )
+    known = counts(query, connections)
+    kinds = chips(known, query)
     since = max(newest, found.rows[-1].seq if found.rows else 0)
     context = {
         "shell": frame,
@@ -87,8 +89,8 @@ def show() -> AnyResponse | str:
         "span_ms": scale.span_ms,
         "older": _more(query, page, "before", found.older, found),
         "newer": _more(query, page, "after", found.newer, found),
-        "chips": chips(query, connections),
-        "errors": counts(query, connections).get("errors", 0),
+        "chips": kinds,
+        "errors": known.get("errors", 0),
         "causes": [("", "any cause"), *((each, each) for each in CAUSES)],
         "sessions": [each for n, each in enumerate(reader.sessions()) if n < OFFERED or each.id == recording.id],
         "recording": recording,
@@ -100,7 +102,7 @@ def show() -> AnyResponse | str:
         "current": recording.id == console().recorder.session,
         "taps": (watched := tapped(connections, current=recording.id == console().recorder.session)),
         "tap": next((one for one in watched if one.key == query.server), None),
-        "mine": sum(kind.count for kind in chips(query, connections)),
+        "mine": sum(kind.count for kind in kinds),
         "earlier": earlier(query) if not found.rows and query.server else [],
     }  # fmt: skip
     return render_template("timeline/page.html", **context)
@@ -191,8 +193,8 @@ def counts(query: Query, connections: list[Connection]) -> dict[str, int]:
     return total
 
 
-def chips(query: Query, connections: list[Connection]) -> list[Chip]:
-    known = counts(query, connections)
+def chips(known: dict[str, int], query: Query) -> list[Chip]:
+    """known: how many events there are, by `t`."""
     return [
         Chip(kind.name, kind.label, kind.icon, sum(known.get(t, 0) for t in kind.t), kind.name in query.kinds)
         for kind in KINDS

@@ -14,14 +14,13 @@ from inspector.console.recordings import Job
 from inspector.errors import LoupeError, UsageError
 from inspector.settings.retention import Retention
 from inspector.trace.file_reader import Limits
-from inspector.trace.store import Session
 from inspector.web.frame import console, shell, store
 from inspector.web.guard import local_path
 from inspector.web.notes import notes_on
 from inspector.web.query import number, whole
 from inspector.web.render import is_partial
 from inspector.web.traces_export import exports
-from inspector.web.traces_view import about, lines, read_order, shipped, shipped_file, title_of
+from inspector.web.traces_view import about, lines, read_order, recording_of, shipped, shipped_file, title_of
 
 blueprint = Blueprint("traces", __name__)
 blueprint.register_blueprint(exports)
@@ -145,25 +144,17 @@ def cancel(token: str) -> AnyResponse:
 # -- one recording
 
 
-def found(session: int) -> Session:
-    """404 when there is no such recording (any more)."""
-    one = next((each for each in store().sessions() if each.id == session), None)
-    if one is None:
-        abort(404, f"There is no recording number {session}; it may have been deleted.")
-    return one
-
-
 @blueprint.get("/traces/<int:session>")
 def show(session: int) -> str:
     """What is known of one recording, and what can be done with it."""
-    recording = found(session)
+    recording = recording_of(session)
     return render_template("traces/show.html", shell=shell("traces", pin=False), **about(recording))
 
 
 @blueprint.post("/traces/<int:session>/describe")
 def describe(session: int) -> AnyResponse:
     """Keep a title and a note."""
-    found(session)
+    recording_of(session)
     console().recordings.describe(session, request.form.get("title", ""), request.form.get("note", ""))
     return redirect(url_for("traces.show", session=session), 303)
 
@@ -171,7 +162,7 @@ def describe(session: int) -> AnyResponse:
 @blueprint.post("/traces/<int:session>/delete")
 def delete(session: int) -> AnyResponse:
     """Delete a recording and everything pinned to it; asked for twice."""
-    recording = found(session)
+    recording = recording_of(session)
     if request.form.get("sure") != "yes":
         raise UsageError("Deleting was not confirmed.", "Tick the box beside Delete.")
     console().recordings.delete(recording)
@@ -184,7 +175,7 @@ def delete(session: int) -> AnyResponse:
 @blueprint.post("/traces/<int:session>/notes")
 def add_note(session: int) -> AnyResponse:
     """Pin a note to an event."""
-    found(session)
+    recording_of(session)
     seq = number(request.form, "seq") or 0
     console().recordings.add_note(session, seq, request.form.get("text", ""))
     return noted(session, seq)

@@ -25,16 +25,10 @@ from inspector.trace.session_file import Range
 from inspector.trace.store import MAX_SEQ, Session
 from inspector.web.frame import console, shell, store
 from inspector.web.render import is_partial
+from inspector.web.traces_view import recording_of
 
 exports = Blueprint("exports", __name__)
 AT_ONCE_S: Final = 0.8
-
-
-def recording_of(session: int) -> Session:
-    found = next((each for each in store().sessions() if each.id == session), None)
-    if found is None:
-        abort(404, f"There is no recording number {session}; it may have been deleted.")
-    return found
 
 
 def plan_of(session: int) -> Plan:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from flask import current_app, url_for
+from flask import abort, current_app, url_for
 
 from inspector.catalog.snapshot import TOOLS
 from inspector.trace.store import Connection, Opened, Session
@@ -99,6 +99,14 @@ class Side:
     timeline: str
     catalogs: list[tuple[str, int, str]]
     compare: str
+
+
+def recording_of(session: int) -> Session:
+    """404 when there is no such recording (any more)."""
+    found = next((each for each in store().sessions() if each.id == session), None)
+    if found is None:
+        abort(404, f"There is no recording number {session}; it may have been deleted.")
+    return found
 
 
 def shipped() -> list[tuple[str, str]]:
