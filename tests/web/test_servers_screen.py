@@ -473,11 +473,11 @@ def test_ticked_entries_connect_at_once_but_what_was_warned_of_or_changed_since_
         path.write_text(json.dumps({"mcpServers": servers}))
 
     write()
-    seen = re.findall(r'name="seen" value="([^"]+)"', screen.get(f"/servers/import?path={path}"))
+    seen = re.findall(r'name="seen" value="([^"]+)"', screen.get(f"/servers/add/import?path={path}"))
     write(args=["-c", "import sys; sys.exit(3)"])
     form = {"path": str(path), "entry": ["plain", "loads", "swapped"], "seen": seen, "do": "connect"}
-    answer = screen.post("/servers/import", **form)
-    assert answer.headers["Location"] == "/servers/confirm?key=loads&key=swapped"
+    answer = screen.post("/servers/add/import", **form)
+    assert answer.headers["Location"] == "/servers/connect/confirm?key=loads&key=swapped"
     assert screen.listed() == ["plain", "loads", "swapped"]
     assert [key for key in screen.listed() if screen.state.openings.current(key)] == ["plain"]
     screen.post("/servers/plain/stop")
