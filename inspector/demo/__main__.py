@@ -64,7 +64,7 @@ def _run(args: argparse.Namespace) -> int:
 
     chosen = args.name
     if args.http is None:
-        if chosen != "cache-hints" and (args.ttl or args.scope or args.page_size):
+        if chosen != "cache-hints" and (args.ttl or args.scope or args.page_size is not None):
             raise UsageError(f"{chosen} takes no cache hints.", "Run cache-hints with these options.")
         return serving.run_stdio(_build(chosen, args))
     servers = {f"/{name}": _build(name, args) for name in NAMES}

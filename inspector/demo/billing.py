@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from datetime import date
 from typing import Any
 
@@ -106,9 +107,8 @@ def preview_proration(company: Company, args: Arguments) -> dict[str, Any]:
         day = date.fromisoformat(args["onDate"])
     except ValueError:
         raise ToolFailed(f"{args['onDate']} is no date; write it like {company.today}.") from None
-    following = date(day.year + day.month // 12, day.month % 12 + 1, 1)
-    days_left = (following - day).days
-    days = (following - day.replace(day=1)).days
+    days = monthrange(day.year, day.month)[1]
+    days_left = days - day.day + 1
     month = company.named("plans")[args["plan"]] * args["seats"]
     return {"chargeCents": month * days_left // days, "daysLeft": days_left, "daysInMonth": days}
 

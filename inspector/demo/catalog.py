@@ -61,7 +61,7 @@ class Catalog:
         given = " ".join(f"{key}={_short(value)}" for key, value in arguments.items())
         try:
             _check(tool, arguments)
-            value = tool.run(self.company, {**_defaults(tool), **arguments})
+            value = tool.run(self.company, {**_defaults(tool), **_whole(tool, arguments)})
             if isinstance(value, Generator):
                 value = yield from value
         except ToolFailed as failure:
@@ -105,6 +105,17 @@ def _check(tool: Tool, arguments: Mapping[str, Any]) -> None:
 def _defaults(tool: Tool) -> dict[str, Any]:
     properties = tool.inputs.get("properties", {})
     return {name: schema["default"] for name, schema in properties.items() if "default" in schema}
+
+
+def _whole(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments with 20 for 20.0 where the schema asks for an integer: to JSON Schema both are one."""
+    integers = {
+        name for name, schema in tool.inputs.get("properties", {}).items() if "integer" in schema["type"]
+    }
+    return {
+        name: int(value) if name in integers and isinstance(value, float) else value
+        for name, value in arguments.items()
+    }
 
 
 def _short(value: Any) -> str:

@@ -6,17 +6,14 @@ The task code mode is known by, on a pair anybody can run; each serves on its pr
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from typing import Any
 
-import mcp_types as types
 from mcp.server.lowlevel import Server
 
-from inspector import __version__
 from inspector.demo.catalog import Catalog
 from inspector.demo.company import Company, ToolFailed
+from inspector.demo.flat import in_one_list
 from inspector.demo.schema import array, choice, integer, params, record, text
-from inspector.demo.serving import Context, finish, keep_as_written, listing, unknown_tool
 from inspector.demo.tool import ADDS, READS, Arguments, Category, Tool
 
 ENTRIES = 10_000
@@ -104,26 +101,4 @@ def _tracker() -> Category:
 
 def build(name: str) -> Server[Any]:
     """The server `logs` or `tracker`."""
-    return _server(f"marlow-{name}", (_logs() if name == "logs" else _tracker(),))
-
-
-def _server(name: str, categories: Sequence[Category]) -> Server[Any]:
-    catalog = Catalog(categories)
-
-    async def list_tools(_: Context, params: types.PaginatedRequestParams | None) -> Any:
-        return listing("tools", catalog.definitions())
-
-    async def call_tool(context: Context, params: types.CallToolRequestParams) -> Any:
-        if params.name not in catalog:
-            raise unknown_tool(params.name)
-        return await finish(catalog.call(params.name, params.arguments or {}), context)
-
-    server: Server[Any] = Server(
-        name,
-        version=__version__,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        get_tool_input_schema=lambda _: None,
-    )
-    server.middleware.append(keep_as_written(catalog.definitions))
-    return server
+    return in_one_list(f"marlow-{name}", Catalog((_logs() if name == "logs" else _tracker(),)))

@@ -14,7 +14,11 @@ from inspector.demo.serving import Context, finish, keep_as_written, listing, un
 
 def build() -> Server[Any]:
     """The server, with a company of its own."""
-    catalog = Catalog()
+    return in_one_list("marlow-flat", Catalog())
+
+
+def in_one_list(name: str, catalog: Catalog) -> Server[Any]:
+    """A server that lists all tools of the catalog at once and calls them by their names."""
 
     async def list_tools(_: Context, params: types.PaginatedRequestParams | None) -> Any:
         return listing("tools", catalog.definitions())
@@ -25,7 +29,7 @@ def build() -> Server[Any]:
         return await finish(catalog.call(params.name, params.arguments or {}), context)
 
     server: Server[Any] = Server(
-        "marlow-flat",
+        name,
         version=__version__,
         on_list_tools=list_tools,
         on_call_tool=call_tool,

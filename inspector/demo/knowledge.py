@@ -103,7 +103,8 @@ def rebuild_search_index(company: Company, args: Arguments) -> Steps:
         for row in portion:
             index += _words(f"{row['title']} {row['body']}")
         yield Step(step + 1, steps, f"{len(portion)} articles read, {len(index)} words so far")
-    return {"articles": len(articles), "words": len(index), "commonest": index.most_common(1)[0][0]}
+    commonest = index.most_common(1)[0][0] if index else ""
+    return {"articles": len(articles), "words": len(index), "commonest": commonest}
 
 
 ARTICLE_ID = text("E.g. KB-1.")

@@ -85,6 +85,38 @@ def test_the_catalog_shows_each_kind_of_parameter_a_form_has_to_draw() -> None:
     assert examples()["get_ledger_entry"]["entryId"] > 2**53
 
 
+def answered(catalog: Catalog, name: str, arguments: dict[str, Any]) -> Any:
+    """What the tool answers, its progress left out."""
+    result: dict[str, Any] = {}
+
+    def run() -> Iterator[Any]:
+        result.update((yield from catalog.call(name, arguments)))
+
+    assert all(step.total for step in run())
+    assert result["isError"] is False, words(result)
+    return json.loads(words(result))
+
+
+@pytest.mark.parametrize("name", examples())
+def test_a_whole_number_with_a_point_is_an_integer_to_every_tool(name: str) -> None:
+    wholes = {"limit": 2.0, "lastHours": 2.0, "topK": 2.0, "steps": 2.0, "year": 2026.0, "tier": 1.0}
+    known = next(tool for tool in Catalog().definitions() if tool["name"] == name)["inputSchema"]
+    fitting = {key: value for key, value in wholes.items() if key in known.get("properties", {})}
+    given: dict[str, Any] = {**examples()[name], **fitting}
+    plain = {**given, **{key: int(value) for key, value in fitting.items()}}
+    assert answered(Catalog(), name, given) == answered(Catalog(), name, plain)
+
+
+def test_the_last_month_of_the_calendar_and_an_index_of_nothing_are_no_failures() -> None:
+    catalog = Catalog()
+    asked: dict[str, Any] = {"plan": "team", "seats": 1, "onDate": "9999-12-31"}
+    assert answered(catalog, "preview_proration", asked)["daysLeft"] == 1
+    for row in answered(catalog, "list_articles", {})["articles"]:
+        answered(catalog, "archive_article", {"articleId": row["articleId"]})
+    built = answered(catalog, "rebuild_search_index", {"steps": 2})
+    assert built == {"articles": 0, "words": 0, "commonest": ""}
+
+
 def test_flat_lists_fifty_tools_as_written_and_in_the_same_order_each_time(flat: Stdio) -> None:
     first = flat.result("tools/list")["tools"]
     listed = len(flat.lines[-1].rstrip(b"\n"))
