@@ -28,6 +28,8 @@ SORTS: Final = ("order", "name", "bytes", "tokens", "share", "prose", "finds")
 VIEWS: Final = ("pretty", "raw", *providers.PROVIDERS, "parts")
 PANES: Final = ("received", "findings", "history")
 TITLES: Final = {"anthropic": "Anthropic", "openai": "OpenAI", "gemini": "Gemini"}
+NAME: Final = 300
+"""Characters of a name in a row or a cell; a server may send one of megabytes."""
 _HOLE: Final = "TOOL"
 """Stands for the tool in a link that is made once for thousands of cells."""
 
@@ -252,8 +254,9 @@ class Index:
     def _line(self, index: int, on: bool, counted: Tokens | None) -> Line:
         each = self.measures[index]
         hints = tool_hints(each)
+        name = None if each.name is None else _cut(each.name)
         return Line(
-            index, self.handle(index), each.name, each.definition_bytes, counted.each[index] if counted else None,
+            index, self.handle(index), name, each.definition_bytes, counted.each[index] if counted else None,
             each.definition_bytes / self.bytes if self.bytes else 0.0, each.parts, each.broken, self.twins(index),
             hints.get("readOnlyHint") is False,
             hints.get("destructiveHint") is True and hints.get("readOnlyHint") is not True, on,
@@ -315,7 +318,9 @@ class Index:
         each = self.measures[index]
         name = each.name or ("(no name)" if each.name is None else "(empty name)")
         short = plain(name[name.find(family) + len(family) :].lstrip("_.-/"))
-        href = link.replace(_HOLE, quote_plus(self.handle(index)))
+        href = link.replace(
+            f"tool={_HOLE}", f"tool={quote_plus(self.handle(index))}"
+        )  # no other `=` is unquoted
         return charts.Cell(plain(name), each.definition_bytes, each.parts, short, href, on)
 
     def _family_cell(self, name: str, of: Sequence[int], query: Query, chosen: int | None) -> charts.Cell:
@@ -363,6 +368,11 @@ def refused_by_number(provider: str, count: int) -> str:
     return f"{TITLES[provider]} takes at most {most:,} tools at once; this list has {count:,}"
 
 
+def _cut(name: str) -> str:
+    return name if len(name) <= NAME else f"{name[:NAME]}…"
+
+
 def plain(text: str) -> str:
-    """`text` with its hidden characters spelled out, for places where no mark-up may stand, such as SVG text."""
+    """A name with its hidden characters spelled out, for places where no mark-up may stand, such as SVG text."""
+    text = _cut(text)
     return text if text.isprintable() else str(visible(text).striptags())

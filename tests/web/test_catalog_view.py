@@ -197,6 +197,17 @@ def test_the_treemap_marks_the_chosen_tool_and_its_cells_lead_to_the_rows() -> N
     assert index.window(Query(provider="openai"))[0][0].handle == "git_add"
 
 
+def test_a_cell_leads_to_its_tool_whatever_is_searched_for() -> None:
+    drawn = str(index_of(tool("TOOL_a", "x" * 99)).treemap(Query(q="TOOL")))
+    assert "?q=TOOL&amp;tool=TOOL_a" in drawn
+
+
+def test_a_name_of_megabytes_takes_one_line_of_a_row_and_of_a_cell() -> None:
+    index = index_of(tool("x" * 1_000_000), tool("y" * 300))
+    assert {len(name or "") for name in shown(index)} == {301, 300}
+    assert len(str(index.treemap(Query()))) < 10_000
+
+
 def test_hidden_characters_are_spelled_out_in_the_treemap_without_mark_up() -> None:
     drawn = str(index_of(tool("hid\u202eden_one", "x" * 99)).treemap(Query()))
     assert "hidU+202Eden" in drawn

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flask import Blueprint, Flask
+from flask import Flask
 from flask.testing import FlaskClient
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,7 +26,7 @@ from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import SSE, STREAMABLE_HTTP, OAuth, ServerSpec, Timeouts
 from inspector.settings.targets import demo_spec
-from inspector.web.app import SCREENS, create_app
+from inspector.web.app import create_app
 from inspector.web.guard import Guard
 from inspector.web.servers_forms import MASK, Draft, FormErrors, draft_of, read_draft, spec_of
 from inspector.web.servers_preview import digest, needs_look, preview, shell_words, warnings
@@ -106,13 +106,6 @@ class Screen:
         return [one.key for one in self.console.servers() if one.state == "connected"]
 
 
-def calls_stub() -> Blueprint:
-    stub = Blueprint("calls", __name__)
-    stub.add_url_rule("/call", "index", lambda: "")
-    stub.add_url_rule("/call/<key>", "show", lambda key: "")
-    return stub
-
-
 @pytest.fixture
 def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
     home = tmp_path / "home"
@@ -121,8 +114,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Screen]:
     monkeypatch.chdir(home / "work")
     with Console(Paths.locate(tmp_path / "data")) as console:
         guard = Guard(PORT)
-        screens = SCREENS if any(one.name == "calls" for one in SCREENS) else (*SCREENS, calls_stub())
-        app = create_app(console, guard, screens=screens)
+        app = create_app(console, guard)
         found = Screen(console, app, app.test_client())
         token = guard.login_url().partition("?")[2]
         answer = found.client.get(f"/login?{token}", headers={"Host": f"127.0.0.1:{PORT}"})

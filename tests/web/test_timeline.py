@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
+from catalog_screen import well_formed
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -24,25 +24,6 @@ from inspector.web.palette import Option, rank_of
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal
 
 PORT = 6280
-VOID = {"meta", "link", "input", "br", "hr", "img"}
-
-
-class Nesting(HTMLParser):
-    """Fails when a tag is closed that is not the last one opened."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
-
-    def handle_startendtag(self, tag: str, attrs: object) -> None:
-        pass
 
 
 class Page:
@@ -63,10 +44,7 @@ class Page:
         """The HTML at `path`, which must nest."""
         answer = self.ask(path, part=part)
         assert answer.status_code == 200, answer.text
-        nesting = Nesting()
-        nesting.feed(answer.text)
-        assert nesting.open == []
-        return answer.text
+        return well_formed(answer)
 
     def emit(self, *events: Event) -> int:
         """Record events; the seq of the last."""
