@@ -60,7 +60,9 @@ def list_(
         connection.begin_close()
         from inspector.cli import listing_shown as shown
 
-        weighed = shown.weigh(snapshots, tokens=not uncounted, findings=not silent, off=off)
+        weighed = shown.weigh(
+            snapshots, connection.portal, tokens=not uncounted, findings=not silent, off=off
+        )
     document = shown.describe(connection, snapshots, *weighed, models()[model] if model else None)
     if exact is not None:
         from inspector.cli.exact import exact as counted

@@ -5,22 +5,37 @@ Imported while the server starts: of what a command needs, this is the half that
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final
+
+from anyio.from_thread import BlockingPortal
 
 from inspector.catalog import jsontext
 from inspector.catalog.findings.rule import SEVERITIES, find, rules
 from inspector.catalog.findings.subject import Subject
 from inspector.catalog.providers import Model
-from inspector.catalog.report import MeasuredListing, list_document, measure_listing
+from inspector.catalog.report import (
+    ListingTokens,
+    MeasuredListing,
+    count_listing,
+    list_document,
+    measure_listing,
+)
 from inspector.catalog.snapshot import Snapshot
 from inspector.catalog.tokens import load
 from inspector.cli.terminal import printable, say
+from inspector.console.worker import Worker
 from inspector.protocol import freshness
 from inspector.protocol.eras import HANDSHAKE, Era
 from inspector.wire.connection import Connection
 from inspector.wire.listing import METHODS
 from inspector.wire.stdio import StdioTransport
+
+LARGE: Final = 500_000
+"""Bytes of a list from which a process of its own is worth its start, a third of a second."""
 
 
 def get_ready(*, tokens: bool, findings: bool) -> None:
@@ -32,22 +47,41 @@ def get_ready(*, tokens: bool, findings: bool) -> None:
 
 
 def weigh(
-    snapshots: dict[str, Snapshot], *, tokens: bool, findings: bool, off: Sequence[str]
+    snapshots: dict[str, Snapshot],
+    portal: BlockingPortal,
+    *,
+    tokens: bool,
+    findings: bool,
+    off: Sequence[str],
 ) -> tuple[dict[str, MeasuredListing], dict[str, list[dict[str, Any]]]]:
-    """Each list measured, and what the rules but those in `off` see in it."""
-    measured = {
-        what: measure_listing(what, snapshot.raws, tokens=tokens, rendered=True)
-        for what, snapshot in snapshots.items()
-    }
-    found = {what: find_in(snapshots[what], measured[what], off) for what in snapshots if findings}
-    return measured, found
+    """Each list measured, and what the rules but those in `off` see in it. Of a large list the tokens are counted in a
+    process beside this one, while the rules run in it."""
+    worker = Worker(portal)
+    try:
+        measured, found = dict[str, MeasuredListing](), dict[str, list[dict[str, Any]]]()
+        for what, snapshot in snapshots.items():
+            raws = snapshot.raws
+            if tokens and findings and sum(map(len, raws)) > LARGE and (os.cpu_count() or 1) > 1:
+                counting = worker.submit(count_listing, what, raws)
+                bare = measure_listing(what, raws, tokens=False, rendered=False)
+                found[what] = find_in(snapshot, counting.result, off)
+                measured[what] = replace(bare, tokens=counting.result())
+            else:
+                measured[what] = measure_listing(what, raws, tokens=tokens, rendered=True)
+                if findings:
+                    found[what] = find_in(snapshot, partial(getattr, measured[what], "tokens"), off)
+        return measured, found
+    finally:
+        worker.close()
 
 
-def find_in(snapshot: Snapshot, measured: MeasuredListing, off: Sequence[str] = ()) -> list[dict[str, Any]]:
+def find_in(
+    snapshot: Snapshot, counted: Callable[[], ListingTokens | None], off: Sequence[str] = ()
+) -> list[dict[str, Any]]:
     """What every rule but those in `off` sees in a list, the gravest first; `tool` is null for what concerns the list or
-    many items."""
+    many items. counted: its tokens, waited for where a rule wants them."""
     keys = ("rule", "severity", "tool", "path", "message", "remedy")
-    found = find(Subject.of(snapshot, tokens=measured.tokens), off=frozenset(off))
+    found = find(Subject.of(snapshot, counted=counted), off=frozenset(off))
     return [{key: getattr(each, key) for key in keys} for each in found]
 
 

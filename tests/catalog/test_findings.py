@@ -206,7 +206,7 @@ def test_tokens_are_told_when_counted_and_called_an_estimate_when_not() -> None:
     assert "(bytes/4 estimate: " in guess.message
     taken = snapshot("tools", [json.dumps({"tools": heavy["items"]})], {})
     counted = measure_listing("tools", taken.raws, tokens=True, rendered=False).tokens
-    (told,) = of_rule(find(Subject.of(taken, tokens=counted)), "heaviest-parts")
+    (told,) = of_rule(find(Subject.of(taken, counted=lambda: counted)), "heaviest-parts")
     assert "o200k_base tokens" in told.message and told.saves_bytes == guess.saves_bytes == 4_516 - 32
 
 

@@ -30,6 +30,17 @@ def test_one_count_at_a_time_and_the_next_uses_the_same_process() -> None:
         first = worker.submit(_pid)
         second = worker.submit(_pid)
         assert first.result(30) == second.result(30) != psutil.Process().pid
+        worker.close()
+
+
+def test_a_process_with_nothing_to_do_is_ended_and_the_next_count_has_another() -> None:
+    with start_blocking_portal() as portal:
+        worker = Worker(portal, idle_s=0.05)
+        first = psutil.Process(worker.submit(_pid).result(30))
+        first.wait(20)
+        assert not first.is_running()
+        assert worker.submit(sum, (1, 2)).result(30) == 3
+        worker.close()
 
 
 def _pid() -> int:

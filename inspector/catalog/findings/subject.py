@@ -83,14 +83,18 @@ class Tool(Entry):
         return object_of(self.value.get("annotations"))
 
 
+def _uncounted() -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Subject:
     """One list of a server, or a block of it.
 
     what: `tools`, `prompts`, `resources` or `templates`. places, raws: of each item, its page from 0 and its JSON
-    text as received. era, instructions: None when not known. cursors: what each page was asked with. tokens: None
-    when not counted. again: the names of the same list asked for a second time, None when it was not. kept: the
-    entries of a block.
+    text as received. era, instructions: None when not known. cursors: what each page was asked with. counted: gives the
+    tokens, and may wait for them. again: the names of the same list asked for a second time, None when it was not.
+    kept: the entries of a block.
 
     Parsed, a list takes six times its bytes and the walk through its schemas as much again; so no more than a block
     of it is parsed at a time, and the rules that look at each item by itself are run block by block.
@@ -104,13 +108,17 @@ class Subject:
     era: str | None = None
     instructions: str | None = None
     cursors: tuple[str | None, ...] = ()
-    tokens: ListingTokens | None = None
+    counted: Callable[[], ListingTokens | None] = _uncounted
     again: tuple[str | None, ...] | None = None
     kept: tuple[Entry, ...] | None = None
 
     @classmethod
     def of(
-        cls, snapshot: Snapshot, *, again: Snapshot | None = None, tokens: ListingTokens | None = None
+        cls,
+        snapshot: Snapshot,
+        *,
+        again: Snapshot | None = None,
+        counted: Callable[[], ListingTokens | None] = _uncounted,
     ) -> Subject:
         """Read and weigh a snapshot; slow for a large one, so in the worker."""
         pages, found = _read(snapshot, lambda item, _: (item.page, item.raw, measure_item(item)))
@@ -123,9 +131,14 @@ class Subject:
             snapshot.era,
             snapshot.instructions,
             tuple([page.cursor for page in snapshot.pages]),
-            tokens,
+            counted,
             tuple(_read(again, lambda item, _: item.name)[1]) if again else None,
         )
+
+    @property
+    def tokens(self) -> ListingTokens | None:
+        """None when not counted."""
+        return self.counted()
 
     @property
     def names(self) -> tuple[str | None, ...]:
