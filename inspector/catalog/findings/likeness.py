@@ -82,7 +82,7 @@ def _profile(tool: Tool) -> _Profile:
 
 def _words(text: str) -> frozenset[str]:
     # Interned: thousands of tools say the same few thousand words.
-    return frozenset([sys.intern(word.lower()) for word in _WORD.findall(text)])
+    return frozenset([sys.intern(word.lower()) for word in set(_WORD.findall(text))])
 
 
 def _weight(words: frozenset[str], weights: dict[str, float]) -> float:

@@ -99,10 +99,10 @@ def heaviest_parts(subject: Subject) -> Iterator[Hit]:
 
 
 def _medians(subject: Subject) -> dict[str, int]:
-    sizes = {
-        part: [tool.measure.parts[part] for tool in subject.tools if part in tool.measure.parts]
-        for part in PARTS
-    }
+    sizes: dict[str, list[int]] = {part: [] for part in PARTS}
+    for tool in subject.tools:
+        for part, size in tool.measure.parts.items():
+            sizes[part].append(size)
     return {part: int(median(each)) for part, each in sizes.items() if each and part != "other"}
 
 

@@ -45,6 +45,16 @@ _STEERS: Final = re.compile(
     r"|instead of\s+(?:any|all|the)?\s*other\s+tools?\b"
     r"|you are (?:a|an|the)\s+(?:\w+\s+){0,3}(?:assistant|agent|expert|engineer|bot|ai)\b"
 )
+_NEEDED: Final = {
+    _OVERRULES: ("ignore", "disregard", "forget", "override"),
+    _KEEPS_FROM: ("do not", "don't", "never", "without", "avoid"),
+    _HIDES: (
+        *("important", "system", "hidden", "instruction", "critical", "<!--", "<|im_", "inst]"),
+        *("~/.", "/etc/", "secretly", "covertly", "silently"),
+    ),
+    _STEERS: ("always", "must", "before", "never", "do not", "don't", "instead of", "you are"),
+}
+"""Of these, what a pattern finds holds one: most texts hold none, and that is seen several times faster."""
 
 
 @rule(
@@ -141,7 +151,10 @@ def _matching(subject: Subject, *patterns: re.Pattern[str]) -> Iterator[Hit]:
 
 def _first(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
     lowered = text.lower()
-    return next((found for found in [pattern.search(lowered) for pattern in patterns] if found), None)
+    for pattern in patterns:
+        if any([word in lowered for word in _NEEDED[pattern]]) and (found := pattern.search(lowered)):
+            return found
+    return None
 
 
 def _prose(tool: dict[str, object]) -> dict[str, object]:
