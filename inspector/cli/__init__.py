@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import Any, NoReturn
@@ -104,6 +105,7 @@ def app() -> None:
 
 def main() -> NoReturn:
     """Run the command line; every error is one sentence and an exit code (docs/cli.md)."""
+    gc.set_threshold(50_000, *gc.get_threshold()[1:])  # imports make many objects and no garbage
     try:
         code = app.main(standalone_mode=False, prog_name="mcp-loupe")
         sys.stdout.flush()

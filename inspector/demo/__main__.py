@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -60,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> int:
+    gc.set_threshold(50_000, *gc.get_threshold()[1:])  # the SDK makes its models at import, and no garbage
     from inspector.demo import serving
 
     chosen = args.name

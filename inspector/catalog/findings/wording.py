@@ -152,7 +152,7 @@ def _matching(subject: Subject, *patterns: re.Pattern[str]) -> Iterator[Hit]:
 def _first(patterns: Iterable[re.Pattern[str]], text: str) -> re.Match[str] | None:
     lowered = text.lower()
     for pattern in patterns:
-        if any([word in lowered for word in _NEEDED[pattern]]) and (found := pattern.search(lowered)):
+        if any(word in lowered for word in _NEEDED[pattern]) and (found := pattern.search(lowered)):
             return found
     return None
 
