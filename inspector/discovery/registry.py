@@ -223,6 +223,12 @@ class Registry:
         stale = self.list_changed(key)
         return stale.with_server(replace(stale._owner[key], connected=False))
 
+    def reconnected(self, key: str) -> Registry:
+        """The server is back, and its list was just fetched again."""
+        server = self._owner[key]
+        pages = [replace(page, received_at_us=self.now_us, stale_since_us=None) for page in server.pages]
+        return self.with_server(replace(server, connected=True, pages=tuple(pages)))
+
     def with_server(self, server: Server) -> Registry:
         """Add a server, or put its new list in the place of the old one."""
         if server.key in self._owner:

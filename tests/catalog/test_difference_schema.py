@@ -106,6 +106,13 @@ def test_a_schema_has_not_changed_against_itself(row: Any) -> None:
     assert changes(row[1], row[1]) == []
 
 
+@pytest.mark.parametrize("key", ["minLength", "minItems", "minProperties"])
+def test_a_least_of_nothing_is_no_limit(key: str) -> None:
+    assert changes(of({}), of({key: 0})) == changes(of({key: 0}), of({})) == [("equivalent", "caution", "")]
+    assert changes(of({key: 0}), of({key: 1})) == [("bound-narrowed", "breaking", f"{P}/{key}")]
+    assert changes(of({}), of({"minimum": 0})) == [("bound-narrowed", "breaking", P + "/minimum")]
+
+
 def test_a_missing_output_schema_is_an_addition_when_it_comes_and_breaks_when_it_goes() -> None:
     plain, promising = tool({"name": "t"}), tool({"name": "t", "outputSchema": bare("p")})
     assert [(each.kind, each.severity) for each in tool_changes(plain, promising)] == [

@@ -97,6 +97,13 @@ def test_a_page_is_told_by_its_place_though_one_before_it_cannot_be_read() -> No
     assert finding.places[0].message == "page 2 has no cacheScope"
 
 
+def test_items_without_a_name_are_counted_from_one_like_everything_for_people() -> None:
+    found = find(of_tools(tool("a"), tool("b"), tool("a")))
+    assert of_rule(found, "name-duplicate")[0].places[0].message == "`a` already stands at number 1"
+    nameless = of_rule(find(of_tools(tool("x"), *[{"description": ""}] * 6)), "item-broken")
+    assert "such as `number 2`, `number 3`" in nameless[0].message
+
+
 def test_an_enum_of_a_lists_items_is_told_by_its_place() -> None:
     items = {"type": "string", "enum": [1]}
     schema = {"type": "object", "properties": {"l": {"type": "array", "items": items}}}
@@ -212,9 +219,10 @@ def test_tokens_are_told_when_counted_and_called_an_estimate_when_not() -> None:
 
 def test_sharing_counts_the_bytes_of_every_copy_but_one() -> None:
     zone = {"type": "string", "description": "z" * 300}
-    tools = [tool(f"t{n}", inputSchema={"type": "object", "properties": {"zone": zone}}) for n in range(6)]
+    tools = [tool(f"t{n}", inputSchema={"type": "object", "properties": {"a:zone": zone}}) for n in range(6)]
     (finding,) = of_rule(find(of_tools(*tools)), "parameters-repeated")
-    assert finding.saves_bytes == 5 * len('"zone":' + json.dumps(zone, separators=(",", ":")))
+    assert '`"a:zone" × 6`' in finding.message
+    assert finding.saves_bytes == 5 * len('"a:zone":' + json.dumps(zone, separators=(",", ":")))
 
 
 def test_ten_thousand_tools_alike_are_compared_with_a_few_neighbours_each() -> None:

@@ -63,6 +63,7 @@ def test_the_classic_task_prints_one_line_and_the_log_lines_stay_out_of_the_cont
         against = compare(texts_of(pair.registry, stubs_of(pair.registry), CLASSIC, result))
         assert against.loop.total_tokens > 400_000 > 1_500 > against.code.total_tokens
         assert against.kept_out_tokens == against.loop.tokens[2] and against.exact
+        assert against.entry()["loop_fits_window"] is False
         text = model_text(result)
         assert (
             "L00001" not in text

@@ -323,6 +323,30 @@ def test_rule_6_disable_server_blocks_the_next_call() -> None:
     assert "logs__search_logs" not in whatif.boundary(off).model.native
 
 
+@pytest.mark.parametrize("options", [{}, {"always_servers": ["logs"]}])
+def test_rule_6_what_was_disabled_is_found_again_enabled_again_and_listed_anew(
+    options: dict[str, object],
+) -> None:
+    driven = strategy("servers_on_demand")
+    state = played(
+        "servers_on_demand", Move("enable_server", {"server": "logs"}), at=setting(options=options)
+    )
+    off = turn(driven, state, Move("disable_server", {"server": "logs"}))
+    again = turn(driven, off, Move("disable_server", {"server": "logs"}))
+    assert again.ledger.rows[-1].got == "The server 'logs' is not enabled."
+    found = turn(driven, off, Move("search_available_servers", {"query": "search the logs"}))
+    assert found.ledger.rows[-1].got.split(", ")[0] == "logs"
+    back = turn(driven, off, Move("enable_server", {"server": "logs"}))
+    assert back.ledger.rows[-1].reply_bytes == state.ledger.rows[-1].reply_bytes
+    assert back.tool("logs__search_logs") is not None
+    gone = turn(
+        driven,
+        whatif.drop_server(played("servers_on_demand"), "logs"),
+        Move("enable_server", {"server": "logs"}),
+    )
+    assert gone.ledger.rows[-1].column == "error"
+
+
 # --- 7: three things
 
 

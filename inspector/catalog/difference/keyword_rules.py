@@ -24,6 +24,7 @@ _TYPES: Final = (
 )  # fmt: skip
 _LOWER: Final = ("minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties", "minContains")
 _UPPER: Final = ("maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties", "maxContains")
+_FROM_NOTHING: Final = ("minLength", "minItems", "minProperties")
 _UNIONS: Final = ("anyOf", "oneOf")
 _ROOTS: Final = ("/inputSchema", "/outputSchema")
 """Where a missing type means an object: arguments and structuredContent are nothing else (MCP server/tools)."""
@@ -83,6 +84,8 @@ def bounds(walk: Walk, before: Node, after: Node, path: str, key: str) -> None:
         constraint(walk, before, after, path, key)
         return
     if old is ABSENT or new is ABSENT:
+        if key in _FROM_NOTHING and 0 in (old, new):
+            return  # it says what leaving it out says
         narrowed = old is ABSENT
     else:
         narrowed = new > old if key in _LOWER else new < old
@@ -228,7 +231,7 @@ def rule_for(key: str) -> Rule:
 
 def is_union(node: Node) -> bool:
     """Whether the node has alternatives that are more than a list of values."""
-    return ("anyOf" in node or "oneOf" in node) and bool(_union_key(node)) and not schemas.choices(node)
+    return bool(_union_key(node)) and not schemas.choices(node)
 
 
 def _union_key(node: Node) -> str:

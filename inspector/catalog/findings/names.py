@@ -45,7 +45,7 @@ def name_duplicate(subject: Subject) -> Iterator[Hit]:
         if name is None:
             continue
         if name in first:
-            yield Hit(index, "/name", f"`{name}` already stands at number {first[name]}")
+            yield Hit(index, "/name", f"`{name}` already stands at number {first[name] + 1}")
         else:
             first[name] = index
 

@@ -155,7 +155,7 @@ def _summed(rule: Rule, subject: Subject, rows: list[list[Hit]]) -> Finding:
     if rows[0][0].index is None:
         message = f"{rule.title}, {len(rows):,} times: {rows[0][0].message}."
     else:
-        names = [_name(subject, hits[0].index) or f"number {hits[0].index}" for hits in rows]
+        names = [_name(subject, hits[0].index) or f"number {(hits[0].index or 0) + 1}" for hits in rows]
         of_all = f"{len(rows):,} of {len(subject.measures):,} {subject.what}"
         message = f"{rule.title}: {of_all}, such as {some(names)}."
     return _finding(rule, subject, [hit for hits in rows for hit in hits], None, None, "", message)

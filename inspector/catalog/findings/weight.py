@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from inspector.catalog.findings.rule import Hit, rule
 from inspector.catalog.findings.subject import Subject, Tool, list_of, object_of, size_of, some
-from inspector.catalog.jsontext import compact_value, utf8
+from inspector.catalog.jsontext import compact_value, raw_decode, utf8
 from inspector.catalog.measure import PARTS
 from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import estimate_bytes4
@@ -68,7 +68,7 @@ def _sharing(shared: Counter[str], fewest: int) -> Iterator[Hit]:
     saved = sum(costs.values())
     if saved >= _WORTH_BYTES:
         dearest = sorted(costs, key=lambda text: -costs[text])
-        names = [f"{text.split(':', 1)[0]} × {shared[text]:,}" for text in dearest]
+        names = [f"{text[: raw_decode(text)[1]]} × {shared[text]:,}" for text in dearest]
         copies = sum(shared[text] - 1 for text in costs)
         message = f"{copies:,} copies of {len(costs):,} texts cost {saved:,} bytes: {some(names)}"
         yield Hit(None, "", message, saved)

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from inspector.catalog.jsontext import compact_value
 from inspector.discovery import meta_tools
+from inspector.discovery.access import Access
 from inspector.discovery.play import Answer, Entry, Move, Setting, State
 from inspector.discovery.registry import Registry, Server, Tool
 from inspector.discovery.search.words import asked, words
@@ -43,7 +44,7 @@ class ServersOnDemand:
                 got = ", ".join(memory["searched"]) or "nothing"
                 return reply(
                     state,
-                    meta_tools.servers(state.registry, found, state.setting.access),
+                    meta_tools.servers(_there(state), found, state.setting.access),
                     got=got,
                     memory=memory,
                 )
@@ -55,17 +56,19 @@ class ServersOnDemand:
 
     def _enable(self, state: State, key: str) -> Answer:
         """Connect and list. The list crossed the wire: it counts as discovery, as measured, beside our own reply."""
-        reachable = {server.key: server for server in state.registry.reachable(state.setting.access)}
+        there = _there(state)
+        reachable = {server.key: server for server in there.reachable(state.setting.access)}
         if key not in reachable:
             return refuse(state, f"There is no server {key!r} to enable. Search for one first.")
-        server, tools = reachable[key], _tools_of(state, key)
+        server, tools, off = reachable[key], _tools_of(there, state.setting.access, key), _disabled(state)
         names = tuple([tool.public for tool in tools])
         text = compact_value({"server": key, "state": "enabled", "tools": list(names)})
         own = reply(state, text)
         return replace(
             own, reply_bytes=own.reply_bytes + server.wire_bytes, injected=tools, shown=names, revealed=names,
             got=f"{key}: {len(tools)} tools, {server.wire_bytes} B listed",
-            memory={"enabled": (*state.memory.get("enabled", ()), key)},
+            memory={"enabled": (*state.memory.get("enabled", ()), key), "disabled": off - {key}},
+            registry=state.registry.reconnected(key) if key in off else None,
         )  # fmt: skip
 
     def _disable(self, state: State, key: str) -> Answer:
@@ -75,7 +78,7 @@ class ServersOnDemand:
         text = compact_value({"server": key, "state": "disabled"})
         enabled = tuple([each for each in state.memory.get("enabled", ()) if each != key])
         return replace(
-            reply(state, text, got=key, memory={"enabled": enabled}),
+            reply(state, text, got=key, memory={"enabled": enabled, "disabled": _disabled(state) | {key}}),
             registry=state.registry.disconnected(key),
         )
 
@@ -91,22 +94,27 @@ class ServersOnDemand:
 
 def ranked(state: State, query: str) -> list[Server]:
     """Servers not enabled yet by how many words of the query their description and their tools' names share."""
-    terms = set(asked(query))
+    terms, there, access = set(asked(query)), _there(state), state.setting.access
 
     def score(server: Server) -> int:
-        said = state.registry.description(server, state.setting.access)
-        named = words(f"{server.key} {said}")
-        own = words(" ".join([tool.name for tool in _tools_of(state, server.key)]))
+        named = words(f"{server.key} {there.description(server, access)}")
+        own = words(" ".join([tool.name for tool in _tools_of(there, access, server.key)]))
         return 2 * len(terms & set(named)) + len(terms & set(own))
 
-    servers = [
-        each for each in state.registry.reachable(state.setting.access) if each.key not in _enabled(state)
-    ]
+    servers = [each for each in there.reachable(access) if each.key not in _enabled(state)]
     return sorted(servers, key=lambda server: -score(server))
 
 
-def _tools_of(state: State, key: str) -> tuple[Tool, ...]:
-    return tuple([tool for tool in state.registry.visible(state.setting.access) if tool.server == key])
+def _there(state: State) -> Registry:
+    """The registry of servers: what the model disabled can be enabled again, and is then listed anew."""
+    found = state.registry
+    for key in _disabled(state):
+        found = found.reconnected(key)
+    return found
+
+
+def _tools_of(registry: Registry, access: Access, key: str) -> tuple[Tool, ...]:
+    return tuple([tool for tool in registry.visible(access) if tool.server == key])
 
 
 def _publics(state: State) -> set[str]:
@@ -121,4 +129,9 @@ def _from_start(setting: Setting, registry: Registry) -> set[str]:
 
 
 def _enabled(state: State) -> set[str]:
-    return _from_start(state.setting, state.registry) | set(state.memory.get("enabled", ()))
+    on = _from_start(state.setting, state.registry) | set(state.memory.get("enabled", ()))
+    return on - _disabled(state)
+
+
+def _disabled(state: State) -> frozenset[str]:
+    return frozenset(state.memory.get("disabled", ()))
