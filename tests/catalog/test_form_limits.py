@@ -40,6 +40,8 @@ def test_a_property_with_a_name_too_long_for_an_input_goes_through_the_json_box(
     first, rest = form_of({"a": {"type": "string"}, "k" * (KEY_CHARS + 1): {"type": "string"}})
     assert (first.path, rest.path) == ("/a", "")
     assert rest.description.startswith("Loupe: the schema has 1 more property than")
+    (group,) = form_of({"a": {"type": "object", "properties": {"k" * (KEY_CHARS + 1): {"type": "string"}}}})
+    assert (group.path, group.kind, group.fields) == ("/a", "json", ())
 
 
 @pytest.mark.parametrize(

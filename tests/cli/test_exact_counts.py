@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from inspector.catalog.counters import COUNTERS, request_of
+from inspector.catalog.counters import COUNTERS, count_in, request_of
 from inspector.catalog.measure import measure_items
 from inspector.catalog.snapshot import read_pages
 from inspector.console.counting import Counting, Exact, base_url, count_exactly, key_name
@@ -94,6 +94,14 @@ def test_a_failure_is_one_sentence_without_the_key(site: str, model: str, layer:
     assert sentence in caught.value.message
     assert caught.value.remedy
     assert KEY not in f"{caught.value.message} {caught.value.remedy} {caught.value.facts} {caught.value.args}"
+
+
+@pytest.mark.parametrize(
+    "answer", [{"input_tokens": True}, {"input_tokens": -1}, {"input_tokens": "7"}, {}, [], None]
+)
+def test_a_count_is_a_whole_number_from_nought(answer: Any) -> None:
+    assert count_in(answer, "anthropic") is None
+    assert count_in({"input_tokens": 0}, "anthropic") == 0
 
 
 def test_nothing_is_sent_without_a_key_and_no_key_goes_out_in_the_clear() -> None:

@@ -39,6 +39,11 @@ def test_recall_rank_misses_and_wrong_picks_are_as_counted_by_hand() -> None:
     assert [each.task.task for each in found.missed] == ["invoice"]
 
 
+def test_a_task_for_which_nothing_is_found_is_a_miss_and_no_wrong_pick() -> None:
+    found = evaluate(Keyword(), shop(), [Task("bake bread", ("void_invoice",))], {}, Weigher())
+    assert (found.miss_rate, found.wrong_pick_rate, found.mrr) == (1.0, 0.0, 0.0)
+
+
 def test_tokens_are_of_the_replies_until_the_right_schema() -> None:
     entry = quality_entry(evaluate(Keyword(), shop(), TASKS[:1], {}, Weigher()))
     assert 100 < entry["tokens_to_schema"] < 250

@@ -227,3 +227,12 @@ def test_changes_of_resources_are_remembered_for_as_many_as_answers_are() -> Non
     assert said(cache, other, at_ms=300) == ("invalidated", 30)
     keep(cache, one, at_ms=200, took_ms=100)
     assert said(cache, one, at_ms=300) == ("hit", 1)
+
+
+def test_a_server_that_is_forgotten_takes_its_answers_along_and_no_others() -> None:
+    cache: HostCache[str] = HostCache()
+    other = Key("s2", "cmd", "modern", "{}", "tools/list", {})
+    keep(cache)
+    keep(cache, other)
+    cache.forget("s")
+    assert (said(cache), said(cache, other)) == (("miss", 0), ("hit", 1))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lab_parts import setting, shop
 
 from inspector.discovery.context import ModelContext, Piece
-from inspector.discovery.conversation import cheaper_from, course
+from inspector.discovery.conversation import Course, cheaper_from, course
 from inspector.discovery.play import State
 from inspector.discovery.prompt_cache import Prefix, Rules, Use, rules_for
 from inspector.errors import UsageError
@@ -175,6 +175,17 @@ def test_the_break_even_of_twenty_turns_moves_with_the_cache() -> None:
     assert cheaper_from(course(whole, anthropic), once) is None
     cold = course(stepwise, None, rediscover=True)
     assert cheaper_from(course(whole, None), cold) == 1
+
+
+def test_full_disclosure_that_costs_just_as_much_has_cost_no_more() -> None:
+    def costing(*billed: float) -> Course:
+        return Course(billed, ())
+
+    assert cheaper_from(costing(2, 2, 2), costing(1, 3, 2)) == 2
+    assert cheaper_from(costing(1, 1), costing(1, 1)) == 1
+    assert cheaper_from(costing(1, 3, 1), costing(2, 1, 3)) == 3, (
+        "not from the first turn: the second was dearer"
+    )
 
 
 def test_a_conversation_below_the_minimum_pays_for_every_token_every_turn() -> None:
