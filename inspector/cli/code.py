@@ -94,7 +94,7 @@ def code(script: str | None, catalog: tuple[str, ...], **options: Any) -> int:
         result = run.play()
     against = compare(texts_of(registry, stubs, text, result, access=access))
     if options["keep"] is not None:
-        write_file(options["keep"], kept(text, result.calls).encode("utf-8", "surrogatepass"))
+        write_file(options["keep"], [kept(text, result.calls).encode("utf-8", "surrogatepass")], 0o600)
     if options["as_json"]:
         print_document(document(result, against, rules, runtime, stubs))
     else:

@@ -42,7 +42,7 @@ def lock(words: tuple[str, ...], output: Path, **options: Any) -> None:
     content = lock_bytes(document)
     unchanged = output.is_file() and same_but_created(read_bytes(output), content)
     if not unchanged:  # the file of an unchanged catalog stays as it is, and so does its history
-        write_file(output, content)
+        write_file(output, [content])
     written = {
         "file": str(output),
         "unchanged": unchanged,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from inspector.catalog.jsontext import utf8
@@ -15,18 +16,23 @@ def write(text: str, output: Path | None) -> None:
     if output is None:
         say(text, end="")
     else:
-        write_file(output, utf8(text))
+        write_file(output, [utf8(text)])
 
 
-def write_file(path: Path, content: bytes) -> None:
-    """All of it or nothing: written beside and moved into place. Raises FileError."""
+def write_file(path: Path, pieces: Iterable[bytes], mode: int = 0o666) -> None:
+    """All of it or nothing: written beside and moved into place. mode: of a new file, before the umask. FileError."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.write_bytes(content)
+        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "wb") as file:
+            for piece in pieces:
+                file.write(piece)
         beside.replace(path)
     except OSError as problem:
+        raise cannot_write(path, problem) from problem
+    finally:
         beside.unlink(missing_ok=True)
-        raise FileError(
-            f"{path} cannot be written: {problem.strerror or problem}.",
-            "Check the folder and its permissions.",
-        ) from problem
+
+
+def cannot_write(path: Path | str, problem: OSError) -> FileError:
+    text = f"{path} cannot be written: {problem.strerror or problem}."
+    return FileError(text, "Check the folder and its permissions.")

@@ -68,7 +68,7 @@ def simulate(
     with ExitStack() as stack:
         document, runs = _simulate(scenario, chosen, options, stack if live else None)
     if save is not None:
-        write_file(save, write_scenario(scenario).encode())
+        write_file(save, [write_scenario(scenario).encode()])
     if options["as_json"]:
         print_document(document)
     else:

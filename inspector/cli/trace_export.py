@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -13,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from inspector.errors import FileError, UsageError
+from inspector.cli.output import cannot_write, write_file
+from inspector.errors import UsageError
 
 if TYPE_CHECKING:
     from inspector.trace.exporting import Source
@@ -113,25 +113,13 @@ def source(file: Path, **options: Any) -> Source:
 
 
 def write(content: Iterator[bytes], out: Path | None) -> None:
-    """To a file, all of it or nothing; or to stdout. Raises FileError."""
+    """To a file of the owner's, all of it or nothing; or to stdout. Raises FileError."""
     if out is None:
         for piece in content:
             sys.stdout.buffer.write(piece)
         sys.stdout.buffer.flush()
         return
-    beside = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        with open(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            for piece in content:
-                file.write(piece)
-        beside.replace(out)
-    except OSError as problem:
-        raise FileError(
-            f"{out} cannot be written: {problem.strerror or problem}.",
-            "Check the folder and its permissions.",
-        ) from None
-    finally:
-        beside.unlink(missing_ok=True)
+    write_file(out, content, 0o600)
 
 
 @click.command("export")
@@ -160,10 +148,7 @@ def export(recording: str, out: Path | None, kind: str | None, data_dir: Path | 
     except BrokenPipeError:  # whoever reads stdout has seen enough
         raise
     except OSError as problem:
-        raise FileError(
-            f"{out or tempfile.gettempdir()} cannot be written: {problem.strerror or problem}.",
-            "Check the folder and its permissions.",
-        ) from None
+        raise cannot_write(out or tempfile.gettempdir(), problem) from None
 
 
 def _of_recording(number: int, made: Path, kind: str, data_dir: Path | None, **options: Any) -> None:

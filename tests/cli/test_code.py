@@ -6,6 +6,8 @@ from pathlib import Path
 
 from cli_run import here, loupe
 
+from inspector.discovery.code.keeping import read_kept
+
 CLASSIC = """found = demo_logs__search_logs(limit=300)
 counts: dict[str, int] = {}
 for entry in found["entries"]:
@@ -18,11 +20,10 @@ PAIR = ("--catalog", "demo:logs", "--catalog", "demo:tracker", "--timeout", "60"
 
 
 def test_the_classic_task_in_one_document(tmp_path: Path) -> None:
-    script = tmp_path / "task.py"
+    script, kept = tmp_path / "task.py", tmp_path / "run.json"
     script.write_text(CLASSIC)
-    ran = loupe(
-        tmp_path, "code", str(script), *PAIR, "--allow", "*logs__*", "--allow", "create_issue", "--json"
-    )
+    allowed = ("--allow", "*logs__*", "--allow", "create_issue")
+    ran = loupe(tmp_path, "code", str(script), *PAIR, *allowed, "--keep", str(kept), "--json")
     assert ran.code == 6, ran.err
     found = ran.json
     assert found["schema"] == "mcp-loupe/code/1"
@@ -36,6 +37,9 @@ def test_the_classic_task_in_one_document(tmp_path: Path) -> None:
     assert code_tokens == sum([row[1] for row in parts]) < 1_500 < 10_000 < loop_tokens
     assert found["context"]["loop_fits_window"] is True
     assert "L00001" not in ran.out
+    code, calls = read_kept(kept)
+    assert (code, [call.outcome for call in calls]) == (CLASSIC, [each["outcome"] for each in found["calls"]])
+    assert kept.stat().st_mode & 0o777 == 0o600, "it holds what the servers answered"
 
 
 def test_without_permission_nothing_is_sent_and_the_way_on_is_said(tmp_path: Path) -> None:
