@@ -109,7 +109,7 @@ def change(key: str) -> AnyResponse:
         answers.forget(key, digest(ROOTS, {}))
     if _roots(key) != before:
         _tell_roots_changed(server)
-    return _back(key)
+    return redirect(url_for(".show", key=key, said="saved"), 303)
 
 
 def _tell_roots_changed(server: Server) -> None:

@@ -156,7 +156,7 @@ def describe(session: int) -> AnyResponse:
     """Keep a title and a note."""
     recording_of(session)
     console().recordings.describe(session, request.form.get("title", ""), request.form.get("note", ""))
-    return redirect(url_for("traces.show", session=session), 303)
+    return redirect(url_for("traces.show", session=session, said="saved"), 303)
 
 
 @blueprint.post("/traces/<int:session>/delete")

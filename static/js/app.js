@@ -341,8 +341,9 @@
     tellNothing();
   });
 
-  function ask(question) {
+  function ask(question, yes = "Go on") {
     const dialog = $("#confirm");
+    $("#confirm-yes").textContent = yes;
     $("#confirm-p").textContent = question;
     dialog.returnValue = "no";
     dialog.showModal();
@@ -362,7 +363,7 @@
     const question = event.submitter?.dataset.confirm ?? form.dataset.confirm;
     if (!question || form.dataset.sure) return;
     event.preventDefault();
-    ask(question).then((yes) => {
+    ask(question, event.submitter?.textContent.trim()).then((yes) => {
       if (!yes) return;
       form.dataset.sure = "yes";
       form.requestSubmit(event.submitter);

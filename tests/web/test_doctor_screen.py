@@ -13,6 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from inspector.console.console import Console
+from inspector.doctor.step import Step
 from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec, Timeouts
 from inspector.web.app import create_app
@@ -95,3 +96,18 @@ def test_deliberate_faults_are_sent_only_when_asked_for(desk: Desk) -> None:
     probed, page = desk.examined(key, probe="1")
     assert sum(step.name.startswith("probe:") for step in probed.steps) >= 5
     assert "probe: unknown method" in page
+
+
+def test_an_examination_that_was_stopped_is_not_said_to_have_found_nothing(desk: Desk) -> None:
+    key = desk.add()
+    found = Examination(False, 0, steps=[Step("command", True, "It is there.")])
+    desk.app.extensions["doctor"] = {key: found}
+
+    def page() -> str:
+        return words(desk.client.get(f"/servers/{key}/doctor", base_url=ORIGIN).text)
+
+    assert "Examining, step by step." in page() and "Stop " in page()
+    desk.client.post(f"/servers/{key}/doctor/cancel", base_url=ORIGIN, headers={"Origin": ORIGIN})
+    assert "Stopping after this step." in page()
+    found.done = True
+    assert "stopped before its end" in page() and "nothing wrong found" not in page()

@@ -222,7 +222,8 @@ def planted(page: Page, tmp_path: Path) -> int:
 
 def test_an_export_shows_what_it_hides_and_then_hides_it(page: Page, tmp_path: Path) -> None:
     session = planted(page, tmp_path)
-    post(page, f"/traces/{session}/describe", title=f"my {SECRET}", note="orchid")
+    kept = post(page, f"/traces/{session}/describe", title=f"my {SECRET}", note="orchid")
+    assert "Saved." in page.get(kept.headers["Location"]) and "Saved." not in page.get(f"/traces/{session}")
     post(page, f"/traces/{session}/notes", seq="6", text=f"here is {SECRET}")
     html = until(
         lambda: text if "will be replaced" in (text := page.get(f"/traces/{session}/export")) else None
