@@ -84,23 +84,34 @@ PROBES = (
 
 
 def run(open_scratch: Callable[[], Connection]) -> Iterator[Step]:
-    """Each probe that fits the server's era and transport; a server that died of one is started again."""
-    connection = open_scratch()
-    try:
-        for probe in PROBES:
-            if not _fits(probe, connection):
-                continue
-            raw, headers = probe.build(connection)
-            answer = connection.run(_send, connection, raw, headers, timeout=WAIT_S + 10)
-            yield judge(probe, answer, http=isinstance(connection.transport, HttpTransport))
-            alive, step = _still_there(probe, connection)
-            if step is not None:
-                yield step
-            if not alive:
-                connection.close()
-                connection = open_scratch()
-    finally:
-        connection.close()
+    """Each probe that fits the server's era and transport; a server that died of one is started again for the next."""
+    left = list(PROBES)
+    while left:
+        try:
+            connection = open_scratch()
+        except LoupeError as problem:
+            text = sentence(f"It could not be started for what is left of the faults: {problem.message}")
+            yield Step("probe: start", False, text, problem.remedy)
+            return
+        try:
+            yield from _until_it_dies(left, connection)
+        finally:
+            connection.close()
+
+
+def _until_it_dies(left: list[Probe], connection: Connection) -> Iterator[Step]:
+    """Takes one probe after another off the list and sends it."""
+    while left:
+        probe = left.pop(0)
+        if not _fits(probe, connection):
+            continue
+        raw, headers = probe.build(connection)
+        answer = connection.run(_send, connection, raw, headers, timeout=WAIT_S + 10)
+        yield judge(probe, answer, http=isinstance(connection.transport, HttpTransport))
+        died = _died(probe, connection)
+        if died is not None:
+            yield died
+            return
 
 
 async def _send(connection: Connection, raw: bytes, headers: dict[str, str]) -> RawAnswer:
@@ -154,17 +165,17 @@ def _judge_code(probe: Probe, answer: RawAnswer, http: bool, wanted: str) -> Ste
     return Step(name, True, text)
 
 
-def _still_there(probe: Probe, connection: Connection) -> tuple[bool, Step | None]:
-    """Whether the connection answers a plain request after the fault."""
+def _died(probe: Probe, connection: Connection) -> Step | None:
+    """What to say when the connection no longer answers a plain request after the fault."""
     try:
         if connection.state == CONNECTED:
             connection.ask("tools/list", timeout=WAIT_S, cause="housekeeping")
-            return True, None
+            return None
         problem: LoupeError | None = connection.error
     except LoupeError as found:
         if found.code is not None:
-            return True, None
+            return None
         problem = found
     why = problem.message if problem is not None else "it is gone"
     text = sentence(f"After that it no longer answers: {why}")
-    return False, Step(f"probe: {probe.name}", False, text, "Refuse what is wrong and go on serving.")
+    return Step(f"probe: {probe.name}", False, text, "Refuse what is wrong and go on serving.")

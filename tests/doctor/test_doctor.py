@@ -7,7 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from anyio.from_thread import start_blocking_portal
+from bench import Bench
 
+from inspector.doctor import probes
 from inspector.doctor.auth import resource_urls, server_urls
 from inspector.doctor.doctor import Doctor
 from inspector.doctor.step import Step
@@ -131,6 +134,13 @@ def test_the_last_words_of_a_server_choose_the_remedy(line: str, says: str) -> N
     assert says in remedy_for(["a banner", line], "otherwise")
 
 
+def faults(spec: ServerSpec, tmp_path: Path) -> list[Step]:
+    """The steps of the deliberate faults alone."""
+    with start_blocking_portal("asyncio") as portal:
+        bench = Bench(portal, tmp_path / "children")
+        return list(probes.run(lambda: bench.open(spec)))
+
+
 @pytest.mark.parametrize(
     ("argv", "era"),
     [
@@ -140,11 +150,7 @@ def test_the_last_words_of_a_server_choose_the_remedy(line: str, says: str) -> N
 )
 def test_deliberate_faults_are_answered_as_the_table_asks(argv: list[str], era: str, tmp_path: Path) -> None:
     spec = ServerSpec("x", argv=tuple(argv), env={"PYTHONPATH": str(ROOT)}, era=era)
-    steps = [
-        one
-        for one in Doctor(spec, Paths.locate(tmp_path), probe=True).examine()
-        if one.name.startswith("probe")
-    ]
+    steps = faults(spec, tmp_path)
     names = [one.name.removeprefix("probe: ") for one in steps]
     only_modern = ["missing _meta", "wrong version"] if era == "modern" else []
     assert names == ["unknown method", *only_modern, "bad cursor", "oversized argument", "not JSON"]
@@ -166,8 +172,22 @@ def test_a_server_that_dies_of_a_fault_is_named_and_started_again(tmp_path: Path
     assert "code 7" in died[0].evidence
 
 
+def test_a_server_that_cannot_be_started_again_ends_the_faults_with_a_step(tmp_path: Path) -> None:
+    script = tmp_path / "fragile.py"
+    script.write_text(FRAGILE)
+    argv = (sys.executable, str(script), str(tmp_path / "once"))
+    steps = faults(ServerSpec("x", argv=argv, era="handshake", timeouts=QUICK), tmp_path)
+    names = [one.name.removeprefix("probe: ") for one in steps]
+    assert names == ["unknown method", "bad cursor", "bad cursor", "start"]
+    assert steps[-1].ok is False
+    assert steps[-1].evidence.startswith("It could not be started for what is left of the faults: ")
+
+
 FRAGILE = """
-import json, sys
+import json, pathlib, sys
+once = pathlib.Path(sys.argv[1]) if sys.argv[1:] else None
+if once is not None and once.exists():
+    sys.exit(3)
 for line in sys.stdin:
     try:
         asked = json.loads(line)
@@ -175,6 +195,9 @@ for line in sys.stdin:
         sys.exit(7)
     if "id" not in asked:
         continue
+    if once is not None and "cursor" in asked.get("params", {}):
+        once.touch()
+        sys.exit(7)
     if asked["method"] == "initialize":
         body = {"result": {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "f"}}}
     elif asked["method"] == "tools/list":
