@@ -227,13 +227,14 @@ class Connection:
         """
         if self.state != CONNECTED:
             raise self._gone()
-        limit = timeout or self.spec.timeouts.call
 
         async def send() -> Reply:
-            full = self.with_meta(params)
+            assert self._reviving is not None
+            async with self._reviving:  # a session that is being opened again has no id yet
+                full = self.with_meta(params)
             return await self.dispatcher.request(
-                method, full, timeout=limit, cause=cause, op=op, headers=headers, on_progress=on_progress,
-                most=most,
+                method, full, timeout=timeout or self.spec.timeouts.call, cause=cause, op=op, headers=headers,
+                on_progress=on_progress, most=most,
             )  # fmt: skip
 
         async def send_again() -> Reply:
@@ -254,7 +255,7 @@ class Connection:
 
     async def _run(self) -> None:
         self._stop = anyio.Event()
-        self._reviving = anyio.Lock()
+        self._reviving = anyio.Lock(fast_acquire=True)
         self._announce()
         try:
             async with anyio.create_task_group() as tasks:
@@ -316,12 +317,11 @@ class Connection:
         """HTTP 404 to session `lost`: initialise again, once for all who met it, and say so (field report C2)."""
         transport = self.transport
         assert isinstance(transport, HttpTransport) and self._reviving is not None and self._tasks is not None
+        met = anyio.current_time()
         async with self._reviving:
-            if transport.session_id != lost:
-                return
-            self.link.anomaly("session-lost", "The server lost our session; Loupe opened a new one")
-            self.peer = await self._opening.new_session()
-            self._tasks.start_soon(transport.listen)
+            if transport.session_id == lost:
+                self.peer = await self._opening.new_session(met)
+                self._tasks.start_soon(transport.listen)
 
     # --- what the server asks of us, and what it says
 

@@ -26,7 +26,7 @@ from inspector.wire.events import Event
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange, make_client, merge, refuse_status
 from inspector.wire.link import Link, Outgoing, cancellation
 from inspector.wire.reading import classify
-from inspector.wire.sse import SseEvent
+from inspector.wire.sse import Position, SseEvent
 
 if TYPE_CHECKING:
     import httpx2
@@ -36,9 +36,6 @@ else:
 CLOSE_S = 2.0
 DRAIN_S = 0.25
 DRAIN_BYTES = 1024 * 1024
-DEFAULT_RETRY_S = 1.0
-LEAST_RETRY_S = 0.5
-"""However short a `retry` the server names: it does not set our pace."""
 STREAM_TRIES = 5
 
 
@@ -179,18 +176,32 @@ class HttpTransport:
 
         headers = merge(self.headers_for(out), token)
         session = self.session_id if self.era == eras.HANDSHAKE and out.method != "initialize" else None
-        async with exchange(
-            self.client, self.link, "POST", self.url, headers, out.raw, on_sent=on_sent, cause=out.cause
-        ) as found:
-            given = found.response.headers.get("mcp-session-id")
-            if given is not None and self.era == eras.HANDSHAKE:
-                self.session_id = given
-            if found.media_type == "text/event-stream" and found.status < 400:
-                await self._read_stream(found, waiter)
-            else:
-                if self.auth is not None and not last:
-                    await self.auth.heed(found, token.get("Authorization"))
-                await self._read_body(found, out, waiter, session)
+        position = Position()
+        broke: ConnectionLost | None = None
+        try:
+            async with exchange(
+                self.client, self.link, "POST", self.url, headers, out.raw, on_sent=on_sent, cause=out.cause
+            ) as found:
+                given = found.response.headers.get("mcp-session-id")
+                if given is not None and self.era == eras.HANDSHAKE:
+                    self.session_id = given
+                if found.media_type == "text/event-stream" and found.status < 400:
+                    await self._read_stream(found, waiter, position)
+                else:
+                    if self.auth is not None and not last:
+                        await self.auth.heed(found, token.get("Authorization"))
+                    await self._read_body(found, out, waiter, session)
+        except ConnectionLost as problem:
+            if waiter is None or not self._resumable(position):
+                raise
+            broke = problem
+        if self._resumable(position) and waiter is not None and not waiter.done.is_set():
+            await self._resume(position, waiter)
+            if not waiter.done.is_set():
+                raise broke or self._unanswered(waiter)
+
+    def _resumable(self, position: Position) -> bool:
+        return self.era == eras.HANDSHAKE and position.last_id is not None
 
     async def _read_body(
         self, found: Exchange, out: Outgoing, waiter: Waiter | None, session: str | None
@@ -238,27 +249,24 @@ class HttpTransport:
             remedy = "Set Content-Type: application/json; most clients refuse anything else"
             self.link.anomaly("http-wrong-type", text, pair=found.seq, remedy=remedy)
 
-    async def _read_stream(self, found: Exchange, waiter: Waiter | None) -> None:
-        last_id: str | None = None
-        retry = DEFAULT_RETRY_S
+    async def _read_stream(self, found: Exchange, waiter: Waiter | None, position: Position) -> None:
         async with aclosing(found.events()) as events:
             async for event in events:
-                last_id = event.id if event.id is not None else last_id
-                retry = event.retry / 1000 if event.retry is not None else retry
+                position.note(event)
                 self._event(event, found)
                 if waiter is not None and waiter.done.is_set():
                     await self._drain(events, found)
                     return
-        if waiter is None or waiter.done.is_set():
-            return
-        if self.era == eras.HANDSHAKE and last_id is not None:
-            await self._resume(last_id, retry, waiter)
-        if not waiter.done.is_set():
-            text = "The server ended the event stream without answering the request"
-            self.link.anomaly("stream-ended", text, pair=waiter.sent.seq if waiter.sent else None)
-            raise ConnectionLost(
-                text, "Look at the server's log; a lost stream means a lost request: run it again"
-            )
+        if waiter is not None and not waiter.done.is_set() and not self._resumable(position):
+            raise self._unanswered(waiter)
+
+    def _unanswered(self, waiter: Waiter) -> ConnectionLost:
+        """Record that the stream ended before the answer; returns the error to raise."""
+        text = "The server ended the event stream without answering the request"
+        self.link.anomaly("stream-ended", text, pair=waiter.sent.seq if waiter.sent else None)
+        return ConnectionLost(
+            text, "Look at the server's log; a lost stream means a lost request: run it again"
+        )
 
     async def _drain(self, events: AsyncIterator[SseEvent], found: Exchange) -> None:
         """What still comes shortly after the answer, bounded in time and bytes."""
@@ -270,14 +278,14 @@ class HttpTransport:
                 if drained > DRAIN_BYTES:
                     return
 
-    async def _resume(self, last_id: str | None, retry: float, waiter: Waiter) -> None:
+    async def _resume(self, position: Position, waiter: Waiter) -> None:
         """Ask for the rest of a stream that broke off after an event with an id (2025-11-25, resumability)."""
         for _ in range(STREAM_TRIES):
-            await anyio.sleep(max(retry, LEAST_RETRY_S))
+            await anyio.sleep(position.retry_s)
             async with anyio.create_task_group() as race:
                 race.start_soon(_first, waiter.done, race.cancel_scope)
                 with suppress(LoupeError):  # recorded by the exchange
-                    last_id, retry = await self._listen_once(last_id)
+                    await self._listen_once(position)
                 race.cancel_scope.cancel()
             if waiter.done.is_set():
                 return
@@ -300,26 +308,29 @@ class HttpTransport:
     async def listen(self) -> None:
         """Handshake era: hold the optional GET stream open. Its failure is noted and harms nothing (report C3).
 
-        A stream that ends is asked for again; after STREAM_TRIES that brought nothing it is given up.
+        One that ends or breaks off is asked for again from there; after STREAM_TRIES that brought nothing it is
+        given up.
         """
         if self._listening is not None:
             self._listening.cancel()
         with anyio.CancelScope() as scope:
             self._listening = scope
-            last_id: str | None = None
+            position = Position()
             tries = 0
             while tries < STREAM_TRIES and not self._closing:
                 heard = self._heard
                 try:
-                    last_id, retry = await self._listen_once(last_id, unasked=True)
+                    await self._listen_once(position, unasked=True)
+                except ConnectionLost:
+                    pass  # recorded by the exchange
                 except LoupeError:
                     return
                 tries = 0 if self._heard > heard else tries + 1
-                await anyio.sleep(max(retry, LEAST_RETRY_S))
+                await anyio.sleep(position.retry_s)
 
-    async def _listen_once(self, last_id: str | None, *, unasked: bool = False) -> tuple[str | None, float]:
+    async def _listen_once(self, position: Position, *, unasked: bool = False) -> None:
         """One GET; raises HttpFailed when the server offers no stream. unasked: for what belongs to no request."""
-        headers = merge(self._stream_headers(last_id), await self._token())
+        headers = merge(self._stream_headers(position.last_id), await self._token())
         async with exchange(
             self.client, self.link, "GET", self.url, headers, None, cause="housekeeping"
         ) as found:
@@ -327,21 +338,15 @@ class HttpTransport:
                 raise HttpFailed("The server offers no stream of its own")
             self.stream_open |= unasked
             try:
-                return await self._follow(found, last_id)
+                async for event in found.events():
+                    position.note(event)
+                    self._heard += event.data is not None
+                    self._event(event, found)
             finally:
                 self.stream_open &= not unasked
 
     def _stream_headers(self, last_id: str | None) -> Pairs:
         return merge(stream_headers(self.version, self.session_id, last_id), self.spec.headers)
-
-    async def _follow(self, found: Exchange, last_id: str | None) -> tuple[str | None, float]:
-        retry = DEFAULT_RETRY_S
-        async for event in found.events():
-            last_id = event.id if event.id is not None else last_id
-            retry = event.retry / 1000 if event.retry is not None else retry
-            self._heard += event.data is not None
-            self._event(event, found)
-        return last_id, retry
 
     async def close(self) -> None:
         """End the session politely (handshake era), within a bound, and drop the sockets."""

@@ -57,6 +57,8 @@ class Opening:
         self.transport: AnyTransport | None = None
         self.attempts: list[Attempt] = []
         self.deadline = 0.0
+        self.refused: LoupeError | None = None
+        self.refused_at = 0.0
 
     async def run(self, tasks: anyio.abc.TaskGroup) -> Peer | None:
         """Bring the transport up and negotiate; None when nothing was to be sent. Raises the first real error."""
@@ -69,12 +71,24 @@ class Opening:
             return await self._sse(tasks)
         return await self._http(tasks)
 
-    async def new_session(self) -> Peer:
-        """Initialise again over the HTTP transport that lost its session."""
+    async def new_session(self, met: float) -> Peer:
+        """Initialise again over the HTTP transport that lost its session, as was met at `met`.
+
+        Who met it before an attempt that failed shares its error: calls that wait do not try one after another.
+        """
         assert isinstance(self.transport, HttpTransport)
-        self.transport.session_id = None
+        if self.refused is not None and met <= self.refused_at:
+            raise self.refused
+        self.link.anomaly("session-lost", "The server lost our session; Loupe opens a new one")
+        lost, self.transport.session_id = self.transport.session_id, None
         self.deadline = anyio.current_time() + self.spec.timeouts.connect
-        return await self._negotiation(self.transport).initialize()
+        try:
+            return await self._negotiation(self.transport).initialize()
+        except BaseException as problem:
+            self.transport.session_id = lost  # so that the next request meets the 404 and tries once more
+            if isinstance(problem, LoupeError):
+                self.refused, self.refused_at = problem, anyio.current_time()
+            raise
 
     def facts(self) -> dict[str, Any]:
         """Evidence for an error: last stderr lines, what was tried, exit code or signal."""

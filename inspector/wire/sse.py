@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from inspector.wire.link import LINE_CAP
 
 CR = 0x0D
+DEFAULT_RETRY_S = 1.0
+LEAST_RETRY_S = 0.5
+"""However short a `retry` the server names: it does not set our pace."""
 
 
 @dataclass(slots=True)
@@ -36,6 +39,20 @@ class SseEvent:
         if self.comments:
             found["comment"] = "\n".join(self.comments)
         return found
+
+
+@dataclass(slots=True)
+class Position:
+    """How far a server's events were read, and how long it asks to be left alone before the rest is asked for."""
+
+    last_id: str | None = None
+    retry_s: float = DEFAULT_RETRY_S
+
+    def note(self, event: SseEvent) -> None:
+        if event.id is not None:
+            self.last_id = event.id or None  # an empty one takes the last back
+        if event.retry is not None:
+            self.retry_s = max(event.retry / 1000, LEAST_RETRY_S)
 
 
 class SseTooLong(ValueError):

@@ -62,6 +62,34 @@ def test_a_session_lost_under_several_calls_is_opened_again_once_for_all(
     assert len(ids) == len(set(ids))
 
 
+def test_a_call_made_while_a_session_is_opened_again_waits_for_its_id(bench: Bench) -> None:
+    with serving(SERVERS / "breaks_off.py") as url:
+        connection = bench.open(http(url + "?slow", era="handshake"))
+        assert isinstance(connection.transport, HttpTransport)
+        connection.transport.session_id = "lost"
+        after, before = len(bench.events), len(bench.asked())
+        first = connection.submit("tools/call", call("anything"))
+        bench.until(lambda event: event.t == "rpc" and event.method == "initialize", after)
+        assert connection.ask("hang-up").result == {}
+        assert text_of(first.result(BOUND).result) == "the rest"
+        asked = bench.asked()[before:]
+        assert asked[:3] == ["tools/call", "initialize", "notifications/initialized"]
+        assert sorted(map(str, asked[3:])) == ["hang-up", "tools/call"]
+
+
+def test_a_session_that_could_not_be_opened_again_is_tried_once_and_at_the_next_call(bench: Bench) -> None:
+    with serving(SERVERS / "breaks_off.py") as url:
+        connection = bench.open(http(url + "?refused", era="handshake"))
+        assert isinstance(connection.transport, HttpTransport)
+        connection.transport.session_id = "lost"
+        for each in [connection.submit("tools/call", call("anything")) for _ in range(2)]:
+            with pytest.raises(HttpFailed, match="503"):
+                each.result(BOUND)
+        assert bench.asked().count("initialize") == 2
+        assert text_of(connection.ask("tools/call", call("anything")).result) == "the rest"
+        assert bench.asked().count("initialize") == 3
+
+
 def test_what_the_environment_put_into_the_url_is_hidden_in_the_error_after_a_lost_session_too(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,15 +302,26 @@ def test_a_server_that_went_away_fails_each_call_and_not_the_console(bench: Benc
             connection.ask("tools/list")
 
 
-def test_a_stream_that_breaks_off_after_an_id_is_taken_up_again(bench: Bench) -> None:
+@pytest.mark.parametrize(("tool", "noted"), [("anything", []), ("torn", ["network"])])
+def test_a_stream_that_breaks_off_after_an_id_is_taken_up_again(
+    bench: Bench, tool: str, noted: list[str]
+) -> None:
     with serving(SERVERS / "breaks_off.py") as url:
         connection = bench.open(http(url, era="handshake"))
-        assert text_of(connection.ask("tools/call", call("anything")).result) == "the rest"
+        assert text_of(connection.ask("tools/call", call(tool)).result) == "the rest"
         again = [e for e in bench.of("http", phase="request") if dict(e.body["headers"]).get("Last-Event-ID")]
         first = bench.of("rpc", dir="c2s", method="tools/call")[0]
         assert [dict(e.body["headers"])["Last-Event-ID"] for e in again] == ["first"]
         assert again[0].dt_us - first.dt_us >= 300_000, "not before the server's retry"
-        assert bench.anomalies() == []
+        assert bench.anomalies() == noted
+
+
+def test_the_servers_own_stream_torn_off_is_taken_up_where_it_was(bench: Bench) -> None:
+    with serving(SERVERS / "breaks_off.py") as url:
+        bench.open(http(url + "?torn", era="handshake"))
+        heard = bench.until(lambda event: event.t == "rpc" and event.method == "notifications/x")
+        asked = next(e for e in bench.of("http", phase="request") if e.seq == heard.body["http"])
+        assert dict(asked.body["headers"])["Last-Event-ID"] == "own"
 
 
 def test_the_servers_own_stream_outlives_a_resumed_one_and_what_it_ends_with_is_kept(bench: Bench) -> None:
