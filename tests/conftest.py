@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,6 +31,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return 2 if item.nodeid.partition("::")[0].split("/")[1:][:1] in LATE else 1
 
     items.sort(key=turn)
+
+
+@pytest.fixture(scope="module")
+def counters() -> Iterator[str]:
+    """The address of `token_counters.py`, which counts as the three providers do."""
+    server = Path(__file__).parent / "servers" / "token_counters.py"
+    with subprocess.Popen([sys.executable, str(server)], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        yield json.loads(process.stdout.readline())["url"]
+        process.terminate()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,6 @@ from inspector.catalog.snapshot import read_pages
 from inspector.console.counting import Counting, Exact, base_url, count_exactly, key_name
 from inspector.errors import LoupeError, UsageError
 
-SERVER = Path(__file__).resolve().parents[1] / "servers" / "token_counters.py"
 KEY = "sk-loupe-test-0123456789"
 TOOLS: list[Any] = [
     {
@@ -34,25 +32,15 @@ TOOLS: list[Any] = [
 ]
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield json.loads(process.stdout.readline())["url"]
-    finally:
-        process.terminate()
-        process.wait(20)
-        process.stdout.close()
-
-
-def environment(site: str, provider: str, key: str = KEY) -> dict[str, str]:
+def environment(counters: str, provider: str, key: str = KEY) -> dict[str, str]:
     counter = COUNTERS[provider]
-    return {counter.keys[0]: key, counter.base: site + ("/v1" if provider == "openai" else "")}
+    return {counter.keys[0]: key, counter.base: counters + ("/v1" if provider == "openai" else "")}
 
 
-def count(site: str, provider: str, model: str = "m-1", key: str = KEY, tools: list[Any] = TOOLS) -> Exact:
-    known = environment(site, provider, key)
+def count(
+    counters: str, provider: str, model: str = "m-1", key: str = KEY, tools: list[Any] = TOOLS
+) -> Exact:
+    known = environment(counters, provider, key)
     line = json.dumps({"result": {"tools": tools}}, ensure_ascii=False, separators=(",", ":")).encode()
     measures = measure_items(read_pages("tools", [line]))
     return count_exactly(request_of(measures, provider, model, base_url(provider, known)), known)
@@ -62,9 +50,9 @@ def count(site: str, provider: str, model: str = "m-1", key: str = KEY, tools: l
     ("provider", "tools", "left_out"), [("anthropic", 2, 3), ("openai", 2, 3), ("gemini", 3, 2)]
 )
 def test_the_difference_of_two_counts_is_what_the_tools_cost(
-    site: str, provider: str, tools: int, left_out: int
+    counters: str, provider: str, tools: int, left_out: int
 ) -> None:
-    found = count(site, provider)
+    found = count(counters, provider)
     # The server counts a token a byte of `tools`, as it was sent, and 7 for the message.
     sent = json.loads(found.request.body)
     sent = sent.get("generateContentRequest", sent)["tools"]
@@ -87,9 +75,11 @@ def test_the_difference_of_two_counts_is_what_the_tools_cost(
         ("m-drop", "network", "broke: "),
     ],
 )
-def test_a_failure_is_one_sentence_without_the_key(site: str, model: str, layer: str, sentence: str) -> None:
+def test_a_failure_is_one_sentence_without_the_key(
+    counters: str, model: str, layer: str, sentence: str
+) -> None:
     with pytest.raises(LoupeError) as caught:
-        count(site, "anthropic", model)
+        count(counters, "anthropic", model)
     assert caught.value.layer == layer
     assert sentence in caught.value.message
     assert caught.value.remedy
@@ -113,8 +103,8 @@ def test_nothing_is_sent_without_a_key_and_no_key_goes_out_in_the_clear() -> Non
             base_url("openai", {"OPENAI_BASE_URL": url})
 
 
-def test_the_newest_count_is_the_one_asked_for_last(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in environment(site, "anthropic").items():
+def test_the_newest_count_is_the_one_asked_for_last(counters: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in environment(counters, "anthropic").items():
         monkeypatch.setenv(name, value)
     known = Counting()
     measures = measure_items(read_pages("tools", [json.dumps({"result": {"tools": TOOLS[:1]}}).encode()]))
@@ -125,7 +115,7 @@ def test_the_newest_count_is_the_one_asked_for_last(site: str, monkeypatch: pyte
     assert known.newest("another", "anthropic") is None
 
 
-def test_a_port_that_refuses_is_named(site: str) -> None:
+def test_a_port_that_refuses_is_named(counters: str) -> None:
     with pytest.raises(LoupeError, match=r"127\.0\.0\.1:1 cannot be reached"):
         count("http://127.0.0.1:1", "anthropic")
 
@@ -142,10 +132,10 @@ def loupe(*words: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_command_asks_only_when_told_shows_the_request_and_never_the_key(
-    site: str, tmp_path: Path
+    counters: str, tmp_path: Path
 ) -> None:
     data, record = ("--data-dir", str(tmp_path / "d")), tmp_path / "t.mcptrace.jsonl"
-    env = environment(site, "anthropic")
+    env = environment(counters, "anthropic")
     done = loupe(
         "list",
         "demo:flat",
@@ -161,8 +151,8 @@ def test_the_command_asks_only_when_told_shows_the_request_and_never_the_key(
     assert done.returncode == 0, done.stderr
     exact = json.loads(done.stdout)["exact"]
     assert exact["with_tools"] - exact["without_tools"] == exact["tools"] > 1000
-    assert exact["request"]["url"] == f"{site}/v1/messages/count_tokens"
-    assert f"POST {site}/v1/messages/count_tokens, twice" in done.stderr
+    assert exact["request"]["url"] == f"{counters}/v1/messages/count_tokens"
+    assert f"POST {counters}/v1/messages/count_tokens, twice" in done.stderr
     assert KEY not in done.stdout + done.stderr + record.read_text("utf-8")
     refused = loupe("list", "demo:flat", "--json", "--exact", "openai", *data, env=env)
     assert refused.returncode == 2 and "OPENAI_API_KEY is not set" in refused.stderr

@@ -1,7 +1,8 @@
-"""What the tests of the Catalog screen share: consoles over temporary folders, servers that list what is wanted."""
+"""What the tests of screens share: consoles over temporary folders, servers that list what is wanted, looks at HTML."""
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import sys
@@ -57,6 +58,16 @@ def well_formed(answer: TestResponse) -> str:
     assert parser.open == []
     assert len(set(parser.ids)) == len(parser.ids)
     return answer.text
+
+
+def words(text: str) -> str:
+    """The text of a page or part, white space made single."""
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
+
+
+def squeezed(text: str) -> str:
+    """Without spaces: markup around a word or a mark puts some where the sentence has none."""
+    return re.sub(r"\s+", "", text)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from catalog_screen import words
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -99,11 +99,6 @@ class Bench:
             parser.close()
             assert parser.open == [], parser.open
         return answer
-
-
-def words(text: str) -> str:
-    """The text of a fragment, white space made single."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 import sys
@@ -13,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of
+from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of, words
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -77,11 +76,6 @@ class Half:
         """The same for a call that was given up."""
         until(call.future.done)
         return words(self.get(f"/call/{call.server_key}/result/{call.id}", part=True).text)
-
-
-def words(text: str) -> str:
-    """The text of a fragment, white space made single."""
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def until(so: Callable[[], bool]) -> None:

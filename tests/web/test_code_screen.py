@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from catalog_screen import words
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -24,10 +25,6 @@ ORIGIN = "http://127.0.0.1:8006"
 WAIT_S = 30.0
 PAIR = ("logs", "tracker")
 PATIENT = Timeouts(probe=30.0, connect=60.0, call=30.0)
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 class Desk:

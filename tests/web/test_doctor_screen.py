@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_screen import words
 from flask import Flask
 from flask.testing import FlaskClient
 
@@ -23,10 +22,6 @@ from inspector.web.guard import Guard
 ROOT = Path(__file__).resolve().parents[2]
 ORIGIN = "http://127.0.0.1:8005"
 CHAOS = (sys.executable, "-m", "inspector.demo.chaos")
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 class Desk:

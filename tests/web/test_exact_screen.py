@@ -2,34 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from catalog_screen import ORIGIN, console_of, replayed, well_formed
 
-SERVER = Path(__file__).resolve().parents[1] / "servers" / "token_counters.py"
 KEY = "sk-loupe-test-0123456789"
 PLACE = "/catalog/listed/tools/exact"
 
 
-@pytest.fixture
-def site() -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        yield json.loads(process.stdout.readline())["url"]
-    finally:
-        process.terminate()
-        process.wait(20)
-        process.stdout.close()
-
-
 def test_the_request_is_shown_and_only_the_button_sends_it(
-    tmp_path: Path, site: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, counters: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tools = [{"name": "one", "description": "<b>two</b>", "inputSchema": {"type": "object"}}]
     with console_of(tmp_path / "data", {"listed": replayed(tmp_path, "listed", tools)}) as (console, client):
@@ -43,9 +26,9 @@ def test_the_request_is_shown_and_only_the_button_sends_it(
         assert refused.status_code == 502 and "ANTHROPIC_API_KEY is not set" in well_formed(refused)
 
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-        monkeypatch.setenv("ANTHROPIC_BASE_URL", site)
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", counters)
         page = well_formed(client.get(PLACE, base_url=ORIGIN))
-        assert f"POST</dt><dd><code>{site}/v1/messages/count_tokens" in page and 'id="exact-send"' in page
+        assert f"POST</dt><dd><code>{counters}/v1/messages/count_tokens" in page and 'id="exact-send"' in page
         assert "Nothing has been sent." in page
         assert client.get(f"{PLACE}?provider=nobody", base_url=ORIGIN).status_code == 404
         failed = client.post(PLACE, data={"model": "m-401"}, **sent)

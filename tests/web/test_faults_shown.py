@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import html
-import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from catalog_screen import squeezed, words
 from flask.testing import FlaskClient
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "wire"))
@@ -79,15 +78,6 @@ class Screens:
                     return found
                 heard.get(0.25)
         raise AssertionError(f"{wanted} not recorded; only {[row.body['class'] for row in found]}")
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
-
-
-def squeezed(text: str) -> str:
-    """Without spaces: markup around a word or a mark puts some where the sentence has none."""
-    return re.sub(r"\s+", "", text)
 
 
 @pytest.fixture(scope="module")

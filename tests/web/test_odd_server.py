@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import re
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of
+from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of, words
 from flask.testing import FlaskClient
 
 from inspector.console.calls import Call
@@ -55,10 +54,6 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Odd]:
     with console_of(folder, {"odd": spec}) as (console, client):
         console.connect("odd")
         yield Odd(console, client)
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 def test_a_result_that_breaks_its_schema_is_ok_with_a_caution_everywhere(odd: Odd) -> None:

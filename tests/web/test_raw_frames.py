@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import html
 import json
-import re
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of
+from catalog_screen import ORIGIN, PARTIAL, WAIT_S, console_of, words
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -46,10 +46,6 @@ class Raw:
         id_ = sent.headers["Location"].rpartition("=")[2]
         assert self.console.raw_frames.get(id_).done.wait(WAIT_S)
         return words(self.client.get(f"/call/{key}/raw/{id_}", base_url=ORIGIN, headers=PARTIAL).text)
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +111,7 @@ def test_an_id_in_flight_is_not_used_twice(raw: Raw) -> None:
     connection = raw.console.connection("asking")
     call = raw.console.call("asking", "late", "{}")
     while not connection.dispatcher.waiting:
-        pass
+        time.sleep(0.005)
     (id_,) = connection.dispatcher.waiting
     assert f"A request with id {id_} is in flight" in raw.send("asking", frame(id=int(id_)))
     raw.console.calls.cancel(call.id)

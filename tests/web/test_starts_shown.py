@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import html
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catalog_screen import squeezed, words
 from flask.testing import FlaskClient
 
 from inspector.console.console import Console
@@ -48,14 +47,6 @@ FAULTS = [
     "huge_list=500", "cursor_repeats", "cursor_empty", "cursor_refused", "no_hints", "odd_ttl=-5", "broken_tools",
     "tools_not_a_list", "eager_list_changed",
 ]  # fmt: skip
-
-
-def words(text: str) -> str:
-    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
-
-
-def squeezed(text: str) -> str:
-    return re.sub(r"\s+", "", text)
 
 
 class Desk:
