@@ -34,7 +34,7 @@ def answer_of(method: str, text: str, params: Mapping[str, Any]) -> Answer:
             raise UsageError("A web address is answered with accept, decline or cancel", "Write one of them")
         return "result", {"action": "accept"}
     if method == SAMPLE:
-        return "result", _sampled(text)
+        return "result", sampled(text)
     value = _json(text)
     if method == ROOTS:
         return "result", {"roots": _roots(value)}
@@ -43,7 +43,8 @@ def answer_of(method: str, text: str, params: Mapping[str, Any]) -> Answer:
     return "result", {"action": "accept", "content": value}
 
 
-def _sampled(text: str) -> dict[str, Any]:
+def sampled(text: str) -> dict[str, Any]:
+    """The result that brings this text, or is it when it is a JSON object. Raises UsageError."""
     if text.lstrip().startswith("{"):
         value = _json(text)
         if isinstance(value, dict):

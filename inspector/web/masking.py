@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any, Final
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from inspector.trace.rows import Row as Stored
 
@@ -38,6 +38,19 @@ def masked_url(url: str) -> str:
 def _names(query: str) -> str:
     """A query, or a fragment that is written as one, without its values."""
     return "&".join(f"{each.partition('=')[0]}=…" if "=" in each else each for each in query.split("&"))
+
+
+def as_browsed(url: str) -> SplitResult:
+    """The parts of a web address as a browser takes them: to one a backslash is a slash. Raises ValueError."""
+    return urlsplit(url.replace("\\", "/"))
+
+
+def host_of(url: str) -> str:
+    """The host and port an address leads to, not what stands before an `@` and may look like one; empty when none."""
+    try:
+        return as_browsed(url).netloc.rpartition("@")[2]
+    except ValueError:
+        return ""
 
 
 def shown_headers(headers: Any) -> list[tuple[str, str]]:

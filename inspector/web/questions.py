@@ -6,13 +6,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from flask import request
 
 from inspector.catalog import forms, jsontext
 from inspector.catalog.forms import FieldError
-from inspector.console.answering import ACTIONS, ELICIT, ROOTS, SAMPLE, Answer, answer_of
+from inspector.console.answering import ACTIONS, ELICIT, ROOTS, SAMPLE, Answer, answer_of, sampled
 from inspector.console.asking import Question
 from inspector.console.calls import read_arguments
 from inspector.console.rounds import Round
@@ -20,6 +19,7 @@ from inspector.console.tasks import State
 from inspector.errors import UsageError
 from inspector.web.calls_view import Arguments, form_pane, posted_form
 from inspector.web.frame import console
+from inspector.web.masking import as_browsed, host_of
 
 SHOWN_CHARS: Final = 20_000
 TITLES: Final = {
@@ -115,24 +115,16 @@ def schema_of(question: Question) -> Any:
 def suggestion(question: Question) -> str:
     """The whole answer as JSON to start from."""
     if question.method == SAMPLE:
-        return json.dumps(answer_of(SAMPLE, "…", {})[1], ensure_ascii=False, indent=2)
+        return json.dumps(sampled("…"), ensure_ascii=False, indent=2)
     return json.dumps(
         {"action": "accept", "content": {}} if question.method == ELICIT else {"roots": []}, indent=2
     )
 
 
-def host_of(url: str) -> str:
-    """The host an address leads to; empty when it has none."""
-    try:
-        return urlsplit(url).hostname or ""
-    except ValueError:
-        return ""
-
-
 def odd_about(url: str) -> str:
     """What to be wary of in an address of a server (client/elicitation, safe URL handling)."""
     try:
-        parts = urlsplit(url)
+        parts = as_browsed(url)
         host, scheme = parts.hostname or "", parts.scheme
     except ValueError:
         return "This is no address a browser could open."
@@ -157,6 +149,8 @@ def posted_answer(question: Question) -> Answer:
         return "result", {"action": "accept", "content": _posted_content(question)}
     text = "accept" if question.method == ELICIT else request.form.get("text", "")
     try:
+        if question.method == SAMPLE:
+            return "result", sampled(text)  # its buttons decline: “decline” in the box is what the model said
         return answer_of(question.method, text, question.params)
     except UsageError as problem:
         raise WrongAnswer(view_of(question, error=f"{problem.message}. {problem.remedy}.")) from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -14,6 +13,7 @@ from inspector.console.signing import CALLBACK, DONE, FAILED, GOING_ON, LOOKING,
 from inspector.errors import UsageError
 from inspector.web.frame import console
 from inspector.web.guard import spawns
+from inspector.web.masking import host_of
 from inspector.web.servers_state import state
 from inspector.wire.auth import AuthStep
 
@@ -68,7 +68,7 @@ def signing_of(server: Server) -> Signing | None:
         phase=PHASES[attempt.phase] if attempt is not None else "",
         busy=attempt is not None and not attempt.over,
         address=address,
-        host=urlsplit(address).netloc.rpartition("@")[2],  # what stands before it may look like a host
+        host=host_of(address),
         wanted="" if refused is None else _wanted(*refused),
         signed_in=auth.holds_token,
         scope=auth.scope or "",

@@ -20,6 +20,7 @@ from inspector.console.calls import Call
 from inspector.console.console import Console
 from inspector.settings.spec import ServerSpec
 from inspector.trace.filters import Filter
+from inspector.web.masking import host_of
 from inspector.web.questions import odd_about
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
@@ -166,6 +167,7 @@ def test_a_missing_variable_and_a_malformed_template_send_nothing(half: Half) ->
 def test_arguments_are_completed_with_what_the_server_proposes(half: Half) -> None:
     fields = {"what": "prompts", "tool": "greet", "argument": "/name", "a:/name": "A", "a:/style": "formal"}
     assert re.findall('value="(.*?)"', half.post("/call/old/complete", **fields).text) == ["Ada", "Alan"]
+    half.console.refresh("old", "prompts")
     page = half.get("/call/old?what=prompts&tool=greet").text
     assert 'hx-post="/call/old/complete"' in page and '<datalist id="f0-list">' in page
     refused = half.post("/call/old/complete", what="tools", tool="ask", argument="/x")
@@ -209,6 +211,9 @@ def test_sampling_is_answered_by_hand_and_any_json_may_be_sent(half: Half) -> No
     assert "The server asks for a model's answer Say one word. Your answer" in asked
     half.post(f"/call/old/answer/{id_}", do="accept", text="Word.")
     assert '"content": {"type": "text", "text": "Word."}' in half.ended(half.last("old"))
+    id_ = half.start("old", "ask_model")
+    half.post(f"/call/old/answer/{id_}", do="accept", text="cancel")
+    assert '"text": "cancel"' in half.ended(half.last("old"))
     id_ = half.start("old", "ask_model")
     for wrong in ("[1]", "", '{"n":NaN}'):
         assert half.post(f"/call/old/answer/{id_}", do="raw", raw=wrong).status_code == 422
@@ -291,6 +296,9 @@ def test_an_address_is_shown_whole_with_what_is_odd_about_it(half: Half) -> None
     )
     assert "Do not open it" in odd_about("javascript:alert(1)")
     assert odd_about("https://login.example/a") == odd_about("http://localhost:1/") == ""
+    assert host_of("https://evil.example\\@bank.example:8/x") == "evil.example"  # as every browser has it
+    assert host_of("https://bank.example@evil.example:8/x") == "evil.example:8"
+    assert host_of("https://[x") == host_of("mailto:a@b.example") == ""
 
 
 @pytest.mark.parametrize("key", ["old", "new"])
