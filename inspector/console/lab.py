@@ -316,12 +316,10 @@ def _read_only(registry: Registry, key: str, tool: str) -> bool:
 
 def _after(run: Run, state: State, choice: Choice) -> Node:
     known = run.scenario.known
-    after = follow(run.strategy, state, choice, known)
     if not isinstance(choice, Happening):
-        return Node(after)
-    rules = state.setting.rules
-    extra = whatif.next_request(after).billed(rules) - whatif.next_request(state).billed(rules)
-    return Node(after, extra)
+        return Node(follow(run.strategy, state, choice, known))
+    found = whatif.priced(state, lambda before: follow(run.strategy, before, choice, known))
+    return Node(found.state, found.extra)
 
 
 def _servers(

@@ -10,7 +10,7 @@ import html
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
 from urllib.parse import parse_qsl, urlsplit
@@ -41,6 +41,7 @@ class SignIn:
         self.state = ""
         self.error: LoupeError | None = None
         self.since = time.time()
+        self._future: Future[None] | None = None
         self._answer: CameBack | LoupeError | None = None
         self._answered: anyio.Event | None = None
         self._known: Callable[[SignIn], None] = lambda _self: None
@@ -56,10 +57,11 @@ class SignIn:
     def run(self, known: Callable[[SignIn], None]) -> None:
         """Go the whole way; returns at its end, raises what ended it. known: called once the state is known."""
         self._known = known
-        self._future = self.connection.sign_in(Visit(self.redirect_uri, self._go))
+        future = self._future = self.connection.sign_in(Visit(self.redirect_uri, self._go))
         try:
-            self._future.result(PATIENCE_S + 60)
+            future.result(PATIENCE_S + 60)
         except (TimeoutError, CancelledError):
+            future.cancel()
             self._fail(TimedOut("Nobody signed in", "Start again, and finish at the authorization server"))
         except LoupeError as problem:
             self._fail(problem)
@@ -69,9 +71,8 @@ class SignIn:
             raise self.error
 
     def cancel(self) -> None:
-        future = getattr(self, "_future", None)
-        if future is not None and not self.over:
-            future.cancel()
+        if self._future is not None and not self.over:
+            self._future.cancel()
 
     def answer(self, came: CameBack | LoupeError) -> None:
         """What the authorization server sent the browser back with. From any thread but the loop's."""

@@ -44,7 +44,6 @@ class Rules:
     write: float
     breakpoints: bool
     look_back: int
-    deferred_at_end: bool
     source: str
     note: str
 
@@ -68,7 +67,7 @@ def rules_for(provider: str, *, minimum: int | None = None, ttl: str | None = No
         )
     return Rules(
         provider, row["minimum"] if minimum is None else minimum, row["step"], row["read"], row["write"][kept],
-        row["kind"] == "breakpoints", row["look_back"], row["deferred_at_end"], row["source"], row["note"],
+        row["kind"] == "breakpoints", row["look_back"], row["source"], row["note"],
     )  # fmt: skip
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 
 from inspector.discovery.access import Access
 from inspector.discovery.ledger import Actor, Row
-from inspector.discovery.play import Move, State, Strategy, turn
+from inspector.discovery.play import State
 from inspector.discovery.prompt_cache import Use
-from inspector.discovery.registry import Server
 
 Event = Callable[[State], State]
 
@@ -51,12 +50,6 @@ def list_changed(state: State, key: str) -> State:
     return _noted(
         replace(state, registry=state.registry.list_changed(key)), "server", f"list_changed from {key}"
     )
-
-
-def relisted(state: State, server: Server) -> State:
-    """The host fetched the list again. It costs the wire, not the model."""
-    registry = state.registry.with_server(server)
-    return _noted(replace(state, registry=registry), "registry", f"{server.key} listed again")
 
 
 def revoke(state: State, public: str, *, security: bool = False) -> State:
@@ -100,14 +93,6 @@ def boundary(state: State) -> State:
 def cache_expired(state: State) -> State:
     """The provider's own time ran out."""
     return _noted(replace(state, prefix=state.prefix.expired()), "provider", "prompt cache expired")
-
-
-def wrong_name(strategy: Strategy, state: State, move: Move, wrong: str) -> State:
-    """The model errs on the name in `move`: one more turn, answered with what it could do about it."""
-    arguments = None if move.arguments is None else dict(move.arguments)
-    if arguments and "name" in arguments:
-        return turn(strategy, state, Move(move.tool, {**arguments, "name": wrong}))
-    return turn(strategy, state, Move(wrong, arguments))
 
 
 def _gone(state: State) -> list[str]:

@@ -145,8 +145,7 @@ def test_rule_2_the_clock_ends_a_list_and_a_new_one_brings_it_back() -> None:
     registry = registry_of([server("billing", *BILLING, ttlMs=1000, cacheScope="public")])
     late = whatif.advance(played("search_stable", registry=registry), 1_000_000)
     assert late.registry.visible() == ()
-    again = whatif.relisted(late, replace(server("billing", *BILLING)))
-    assert len(again.registry.visible()) == 3
+    assert len(late.registry.with_server(server("billing", *BILLING)).visible()) == 3
 
 
 # --- 3: refused at once, tidied later
@@ -289,7 +288,8 @@ def test_rule_5_a_schema_that_is_none_is_refused_like_any_wrong_argument() -> No
 def test_rule_5_the_extra_turn_of_a_wrong_name_is_priced() -> None:
     right = Move("call_tool", {"name": "billing__void_invoice", "arguments": {"invoiceId": "1"}})
     state = played("search_stable", Move("search_tools", {"query": "invoice"}))
-    erred = whatif.wrong_name(strategy("search_stable"), state, right, "billing__void_invoices")
+    wrong = Move("call_tool", {"name": "billing__void_invoices", "arguments": {"invoiceId": "1"}})
+    erred = turn(strategy("search_stable"), state, wrong)
     assert erred.totals.model_turns == state.totals.model_turns + 1
     assert erred.totals.error_bytes > 0
     assert erred.totals.total_bytes == state.totals.total_bytes

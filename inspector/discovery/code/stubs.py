@@ -9,6 +9,7 @@ import ast
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import ModuleType
 from typing import Any, Final, Literal
 
 from inspector.discovery.access import EVERYONE, Access
@@ -22,6 +23,7 @@ Language = Literal["python", "typescript"]
 Level = Literal["names", "described", "typed", "full"]
 LEVELS: Final[tuple[Level, ...]] = ("names", "described", "typed", "full")
 """Name · name and description · types without any words · types with the words."""
+_WRITERS: Final[Mapping[Language, ModuleType]] = {"python": python_stubs, "typescript": typescript_stubs}
 WHOLE: Final = "arguments"
 """The one parameter of a tool whose arguments are no plain object."""
 
@@ -54,11 +56,11 @@ class Stub:
 
     def python(self, *, docs: bool) -> str:
         """Classes and function."""
-        return _python(self, docs)
+        return _written(self, "python", docs)
 
     def typescript(self, *, docs: bool) -> str:
         """Interfaces and declaration."""
-        return _typescript(self, docs)
+        return _written(self, "typescript", docs)
 
     def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The tool's own arguments of a call's keywords; unknown ones stay as they are, for the schema to refuse."""
@@ -83,9 +85,7 @@ class Stubs:
         if level in ("names", "described"):
             return "".join([_line(stub, level) for stub in wanted])
         docs = level == "full"
-        made = [
-            stub.python(docs=docs) if language == "python" else stub.typescript(docs=docs) for stub in wanted
-        ]
+        made = [_written(stub, language, docs) for stub in wanted]
         head = f"{python_stubs.HEADER}{python_stubs.BUILT_IN}\n" if language == "python" else ""
         return head + "\n".join(made)
 
@@ -125,24 +125,13 @@ def _made(tool: Tool, name: str) -> Stub:
     )  # fmt: skip
 
 
-@functools.lru_cache(maxsize=8192)
-def _python(stub: Stub, docs: bool) -> str:
-    made = [python_stubs.shape(each, docs=docs) for each in stub.shapes.values()]
-    made += [python_stubs.alias(label, type_) for label, type_ in stub.aliases.items()]
+@functools.lru_cache(maxsize=16_384)
+def _written(stub: Stub, language: Language, docs: bool) -> str:
+    writer = _WRITERS[language]
+    made = [writer.shape(each, docs=docs) for each in stub.shapes.values()]
+    made += [writer.alias(label, type_) for label, type_ in stub.aliases.items()]
     doc = stub.tool.description if docs else ""
-    return "".join(
-        [*made, python_stubs.function(stub.name, stub.fields, stub.extra, stub.result, doc, docs=docs)]
-    )
-
-
-@functools.lru_cache(maxsize=8192)
-def _typescript(stub: Stub, docs: bool) -> str:
-    made = [typescript_stubs.shape(each, docs=docs) for each in stub.shapes.values()]
-    made += [typescript_stubs.alias(label, type_) for label, type_ in stub.aliases.items()]
-    doc = stub.tool.description if docs else ""
-    return "".join(
-        [*made, typescript_stubs.function(stub.name, stub.fields, stub.extra, stub.result, doc, docs=docs)]
-    )
+    return "".join([*made, writer.function(stub.name, stub.fields, stub.extra, stub.result, doc, docs=docs)])
 
 
 def _parameters(given: Read, schema: Any) -> tuple[Sequence[Field], Type | None, bool]:
