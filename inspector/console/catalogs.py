@@ -253,6 +253,8 @@ class Catalogs:
         with self._lock:
             for key in [key for key in self._known if key[0] == server_key]:
                 del self._known[key]
+            for id_ in [id_ for id_, each in self._opened.items() if each.server_key == server_key]:
+                del self._opened[id_]  # its recording may be gone, and then nobody is to see it
 
     def _weigh(self, snapshot: Snapshot) -> MeasuredListing:
         """Bytes and parts, now."""

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from inspector.catalog.snapshot import Snapshot
 from inspector.console import asking, calls
 from inspector.console.asking import Asking
 from inspector.console.calls import Call, Calls
+from inspector.console.catalogs import Catalog, Catalogs
 from inspector.console.jobs import settled
 from inspector.console.lab import asked_of
 from inspector.console.scripts import Waiting
@@ -82,3 +84,12 @@ def test_a_step_belongs_to_the_server_it_names_and_not_to_one_whose_name_ends_al
     asked: str, key: str | None
 ) -> None:
     assert asked_of({"hub": "of-hub", "github": "of-github"}, asked) == key
+
+
+def test_what_is_forgotten_of_a_server_is_not_shown_as_it_was_then_either() -> None:
+    kept = Catalogs(None, None, None, None)  # type: ignore[arg-type]
+    for id_, key in ((1, "~3.1"), (2, "other")):
+        catalog = Catalog(key, Snapshot("tools", ()), None, Future(), Future())  # type: ignore[arg-type]
+        kept._known[key, "tools"] = kept._opened[id_] = catalog
+    kept.forget("~3.1")
+    assert (list(kept._known), list(kept._opened)) == ([("other", "tools")], [2])
