@@ -10,16 +10,16 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from inspector.catalog.snapshot import Snapshot
-from inspector.console import asking, calls
+from inspector.console import asking, calls, jobs
 from inspector.console.asking import Asking
 from inspector.console.calls import Call, Calls
 from inspector.console.catalogs import Catalog, Catalogs
-from inspector.console.jobs import settled
+from inspector.console.jobs import Jobs, Progress, settled
 from inspector.console.lab import asked_of
 from inspector.console.scripts import Waiting
 from inspector.discovery.code.approvals import Ask
 from inspector.discovery.code.calls import Call as ScriptCall
-from inspector.errors import FileError, UsageError
+from inspector.errors import Cancelled, FileError, UsageError
 from inspector.settings.answers import Answers
 
 BOUND = 20.0
@@ -62,6 +62,22 @@ def test_a_call_that_is_asked_for_after_its_run_was_stopped_waits_for_nobody() -
     late.start()
     late.join(BOUND)
     assert (said, waiting.ask) == (["deny"], None)
+
+
+def test_the_oldest_job_ends_at_its_next_step_when_there_are_too_many() -> None:
+    kept, let_go = Jobs(), threading.Event()
+
+    def work(progress: Progress) -> None:
+        while not let_go.wait(0.01):
+            progress.at("Working.")
+
+    first = kept.start(0, work)
+    for number in range(1, jobs.KEPT + 1):
+        kept.start(number, lambda _progress: None)
+    with pytest.raises(Cancelled):
+        first.future.result(BOUND)
+    let_go.set()
+    assert kept.known(0) is None and kept.known(jobs.KEPT) is not None
 
 
 def test_work_that_ran_out_of_time_has_ended_and_does_not_run_for_ever() -> None:

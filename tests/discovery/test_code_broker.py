@@ -13,6 +13,7 @@ from code_parts import Desk, Person, chaos, demo, desk
 
 from inspector.discovery.access import Access
 from inspector.discovery.code.broker import Rules
+from inspector.discovery.code.calls import Call, Status, effects_of
 from inspector.discovery.code.comparison import compare, model_text, texts_of
 from inspector.discovery.code.extract import Extractor, NotExtracted
 from inspector.discovery.code.keeping import kept, read_kept
@@ -237,6 +238,24 @@ def test_a_time_out_leaves_the_effect_unknown_and_a_resumed_run_asks_before_it_s
     assert [each.why for each in person.asked] == [
         "it was sent in the run before, and nobody knows whether it took place"
     ]
+
+
+@pytest.mark.parametrize(
+    ("status", "repeatable", "safe", "advice"),
+    [
+        ("done", False, False, "repeats a side effect of s__f"),
+        ("unknown", False, False, "may repeat a side effect of s__f"),
+        ("done", True, True, "repeats no side effect"),
+        ("failed", False, True, "repeats no side effect"),
+    ],
+)
+def test_running_it_again_is_safe_where_every_change_may_be_repeated(
+    status: Status, repeatable: bool, safe: bool, advice: str
+) -> None:
+    call = Call(1, "f", "s__f", "s", {}, 1, repeatable=repeatable, status=status)
+    found = effects_of([call], ended_well=False)
+    assert found.retry_safe is safe
+    assert found.advice[0].startswith(f"Running the whole script again {advice}")
 
 
 # --- the sandbox's end
