@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import contextlib
 import gc
 import json
@@ -37,6 +38,11 @@ def serve(data: Path) -> list[str]:
     """The command of a console of its own, which prints its login link as JSON."""
     options = ["--json", "--no-open", "--port", "0", "--data-dir", str(data)]
     return [sys.executable, "-m", "inspector", "serve", *options]
+
+
+def compiled() -> None:
+    """Our modules compiled, as pip compiles what it installs: a checkout is where PYTHONDONTWRITEBYTECODE is not set."""
+    assert compileall.compile_dir(ROOT / "inspector", quiet=1)
 
 
 @contextmanager

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from inspector.protocol.numbers import LongInteger, integer
+from inspector.protocol.steps import end_of as end_of
 
 _WHITESPACE = re.compile(r"[ \t\n\r]*")
 _TOKENS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[^ \t\n\r"]+')
-_BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
 _DECODER = json.JSONDecoder()
 _NAMES = ("c_make_encoder", "encode_basestring")
 
@@ -198,21 +198,6 @@ class Reader:
             raise ValueError(f"one of {wanted} was expected at character {self.at}")
         self.at += 1
         return char
-
-
-def end_of(text: str, at: int) -> int:
-    """Where the object or array at `at` ends, however deeply it is nested; ValueError when it does not.
-
-    Nothing but strings and brackets is looked at: it may be no JSON.
-    """
-    depth = 0
-    for found in _BRACKETS.finditer(text, at):
-        mark = found[0]
-        if mark[0] != '"':
-            depth += 1 if mark in "[{" else -1
-            if depth == 0:
-                return found.end()
-    raise ValueError(f"no end of what begins at character {at}")
 
 
 def utf8(text: str) -> bytes:

@@ -28,7 +28,7 @@ from inspector.catalog.snapshot import Snapshot
 from inspector.catalog.tokens import load
 from inspector.cli.terminal import printable, say
 from inspector.console.worker import Worker
-from inspector.protocol import freshness
+from inspector.protocol import freshness, steps
 from inspector.protocol.eras import HANDSHAKE, Era
 from inspector.wire.connection import Connection
 from inspector.wire.listing import METHODS
@@ -127,7 +127,7 @@ def freshness_of(snapshot: Snapshot) -> dict[str, Any]:
     """What the first page's hints mean: until when, for whom, why, and the row of the decision table."""
     era: Era = "modern" if snapshot.era == "modern" else HANDSHAKE
     page = snapshot.pages[0]
-    hints = freshness.assess(jsontext.loads(page.raw)["result"], method=METHODS[snapshot.what], era=era)
+    hints = freshness.assess(steps.classify(page.raw).value["result"], method=METHODS[snapshot.what], era=era)
     return {
         "fresh_until": freshness.fresh_until(hints, page.received_at_us),
         "shareable": hints.shareable,

@@ -25,7 +25,7 @@ from inspector.console.listed import assess_page, find_all, page_facts, snapshot
 from inspector.console.recorded import HISTORY, read_back
 from inspector.console.worker import CAREFUL_BYTES, Worker
 from inspector.errors import StorageError
-from inspector.protocol import frames, freshness
+from inspector.protocol import freshness, steps
 from inspector.protocol.freshness import Hints
 from inspector.trace.recorder import Recorder
 from inspector.trace.store import Snapshot as Kept
@@ -103,7 +103,10 @@ class Catalog:
                 if each.name is not None:
                     self._named[each.name] = index
         position = self._named.get(name)
-        found = None if position is None else jsontext.loads(self.measured.definition_text(position))
+        try:
+            found = None if position is None else jsontext.loads(self.measured.definition_text(position))
+        except RecursionError:  # nested too deeply to read, which the catalog says of it
+            return None
         return found if isinstance(found, dict) else None
 
 
@@ -286,7 +289,7 @@ class Catalogs:
         catalog.live, catalog.snapshot_id = False, kept.id
         catalog.problem = str(kept.totals.get("problem", ""))
         catalog.hints = [
-            assess_page(frames.classify(page.raw).value, what, snapshot.era) for page in snapshot.pages
+            assess_page(steps.classify(page.raw).value, what, snapshot.era) for page in snapshot.pages
         ]
         if len(rows) > 1:
             catalog.order_before = rows[1].order_sha256

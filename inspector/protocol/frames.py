@@ -39,6 +39,9 @@ class Frame:
     why: str = ""
 
 
+TOO_DEEP: Final = "JSON nested too deeply to read"
+
+
 def parse(raw: bytes) -> tuple[Any, str]:
     """The JSON value of `raw`, or None with the reason it has none."""
     try:
@@ -48,7 +51,7 @@ def parse(raw: bytes) -> tuple[Any, str]:
     try:
         return _DECODER.decode(text), ""
     except RecursionError:
-        return None, "JSON nested too deeply to read"
+        return None, TOO_DEEP
     except json.JSONDecodeError as problem:
         bom = " (it begins with a byte order mark)" if text.startswith("\ufeff") else ""
         return None, f"not JSON at character {problem.pos}{bom}"

@@ -19,9 +19,14 @@ LARGE: Final = 64 * 1024
 STEP: Final = 16 * 1024
 """Characters between two pauses: about 0.2 ms."""
 _DEPTH: Final = 3
+_LISTS: Final = frozenset(("result", name) for name in ("tools", "prompts", "resources", "resourceTemplates"))
+"""Where the items of a list stand: one that is nested too deeply to read does not hide the others. It is None here; what
+is said of it comes from the raw answer (catalog/snapshot.py)."""
+_brackets = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]').finditer
 
 _space = re.compile(r"[ \t\n\r]*").match
 Scan = Callable[[str, int], tuple[Any, int]]
+Where = tuple[str, ...]
 Walk = Generator[int, None, tuple[Any, int]]
 
 
@@ -34,8 +39,19 @@ def classify_in_steps(raw: bytes) -> Generator[None, None, Frame]:
     return frames.classify_value(value)
 
 
+def classify(raw: bytes) -> Frame:
+    """The same without pauses."""
+    steps = classify_in_steps(raw)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            found: Frame = done.value
+            return found
+
+
 def _parse(text: str) -> Generator[None, None, Any]:
-    walk = _value(text, _skip(text, 0), 0, _scanner())
+    walk = _value(text, _skip(text, 0), (), _scanner())
     rested = 0
     while True:
         try:
@@ -60,33 +76,53 @@ def _refuse(_constant: str) -> Any:
     raise ValueError
 
 
-def _value(text: str, at: int, depth: int, scan: Scan) -> Walk:
-    """The value at `at` and where it ends; yields how far it has come."""
-    if depth == _DEPTH or text[at] not in "{[":
+def _value(text: str, at: int, where: Where, scan: Scan) -> Walk:
+    """The value at `at` and where it ends; yields how far it has come. where: the keys that lead to it."""
+    if len(where) == _DEPTH or text[at] not in "{[":
         found = scan(text, at)
         yield found[1]
         return found
     if text[at] == "[":
-        return (yield from _array(text, at, depth, scan))
+        return (yield from _array(text, at, where, scan))
     held: dict[str, Any] = {}
     at = _after(text, at, "{")
     while text[at] != "}":
         if text[at] != '"':
             raise ValueError
         key, at = scan(text, at)
-        held[key], at = yield from _value(text, _after(text, at, ":"), depth + 1, scan)
+        held[key], at = yield from _value(text, _after(text, at, ":"), (*where, key), scan)
         at = _next(text, at, "}")
     return held, at + 1
 
 
-def _array(text: str, at: int, depth: int, scan: Scan) -> Walk:
+def _array(text: str, at: int, where: Where, scan: Scan) -> Walk:
     held: list[Any] = []
     at = _after(text, at, "[")
     while text[at] != "]":
-        value, at = yield from _value(text, at, depth + 1, scan)
+        try:
+            value, at = yield from _value(text, at, (*where, ""), scan)
+        except RecursionError:
+            if where not in _LISTS:
+                raise
+            value, at = None, end_of(text, at)
         held.append(value)
         at = _next(text, at, "]")
     return held, at + 1
+
+
+def end_of(text: str, at: int) -> int:
+    """Where the object or array at `at` ends, however deeply it is nested; ValueError when it does not.
+
+    Nothing but strings and brackets is looked at: it may be no JSON.
+    """
+    depth = 0
+    for found in _brackets(text, at):
+        mark = found[0]
+        if mark[0] != '"':
+            depth += 1 if mark in "[{" else -1
+            if depth == 0:
+                return found.end()
+    raise ValueError(f"no end of what begins at character {at}")
 
 
 def _after(text: str, at: int, mark: str) -> int:

@@ -15,12 +15,14 @@ async def classify(raw: bytes) -> Frame:
     A 3.2 MB list parsed at once stalls every other call for 40 ms (docs/performance.md, p95-while-listing).
     """
     if len(raw) <= LARGE:
-        return frames.classify(raw)
+        frame = frames.classify(raw)
+        if frame.why != frames.TOO_DEEP:
+            return frame
     steps = classify_in_steps(raw)
     while True:
         try:
             next(steps)
         except StopIteration as done:
-            frame: Frame = done.value
-            return frame
+            found: Frame = done.value
+            return found
         await checkpoint()

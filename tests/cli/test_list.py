@@ -115,6 +115,19 @@ def test_tokens_that_were_not_counted_are_absent_and_their_share_unknown(
     assert "Tokens were not counted" in shown.out and "? tok" in shown.out
 
 
+@pytest.mark.parametrize("depth", [2_000, 20_000], ids=["small", "large"])
+def test_a_tool_nested_too_deeply_does_not_hide_the_others_of_a_live_list(depth: int, tmp_path: Path) -> None:
+    server = [sys.executable, str(SERVERS / "deep.py"), str(depth)]
+    ran = loupe(tmp_path, "list", "--json", "--", *server)
+    assert (ran.code, ran.err) == (0, "")
+    deep, fine = ran.json["tools"]
+    assert (deep["name"], deep["broken"]) == ("deep", "nested too deeply to read")
+    assert deep["raw"] == '{"name":"deep","inputSchema":' + '{"a":' * depth + "1" + "}" * depth + "}"
+    assert (fine["name"], "broken" in fine) == ("fine", False)
+    called = loupe(tmp_path, "call", "fine", "--json", "--", *server)
+    assert called.json["outcome"] == "ok"
+
+
 LARGE = ("flask", "httpx2", "jsonschema", "keyring", "mcp", "sqlite_utils")
 
 

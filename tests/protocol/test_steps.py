@@ -64,3 +64,22 @@ def test_a_large_list_pauses_about_every_step() -> None:
     frame, pauses = run(classify_in_steps(raw))
     assert frame.value["result"]["tools"] == tools
     assert len(raw) / STEP / 2 < pauses <= len(raw) / STEP + 1
+
+
+DEEP = '{"name":"deep","inputSchema":' + '{"a":' * 3_000 + "1" + "}" * 3_000 + "}"
+FINE = '{"name":"fine","inputSchema":{"type":"object"}}'
+
+
+@pytest.mark.parametrize("name", ["tools", "prompts", "resources", "resourceTemplates"])
+def test_an_item_nested_too_deeply_does_not_hide_the_others_of_its_list(name: str) -> None:
+    raw = f'{{"jsonrpc":"2.0","id":7,"result":{{"{name}":[{FINE},{DEEP},{FINE}],"nextCursor":"x"}}}}'.encode()
+    found = run(classify_in_steps(raw))[0]
+    assert (found.kind, found.id, found.why) == (frames.RESULT, 7, "")
+    assert found.value["result"] == {name: [json.loads(FINE), None, json.loads(FINE)], "nextCursor": "x"}
+
+
+@pytest.mark.parametrize("place", ['"result":{"content":[%s]}', '"result":%s', '"params":{"tools":[%s]}'])
+def test_anywhere_else_what_is_nested_too_deeply_is_not_read_at_all(place: str) -> None:
+    raw = f'{{"jsonrpc":"2.0","id":7,{place % DEEP}}}'.encode()
+    found = run(classify_in_steps(raw))[0]
+    assert (found.value, found.why) == (None, frames.TOO_DEEP)
