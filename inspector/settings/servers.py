@@ -57,8 +57,8 @@ class ServerList:
         """Raises UsageError when there is none, ConfigError when its entry cannot be used."""
         return self._spec(key, self._entry(self._load(), key))
 
-    def add(self, spec: ServerSpec) -> str:
-        """Appends and returns the key; also undoes a `remove`. A broken file is set aside first."""
+    def add(self, spec: ServerSpec, *, before: str | None = None) -> str:
+        """Appends, or puts before another key; returns the key. Also undoes a `remove`. A broken file is set aside."""
         with self._lock:
             try:
                 document = self._load()
@@ -67,7 +67,11 @@ class ServerList:
                 document = _empty()
             servers = document["mcpServers"]
             key = _free_key(spec.name, servers)
-            servers[key] = self._sealed(spec)
+            places = list(servers.items())
+            places.insert(
+                list(servers).index(before) if before in servers else len(places), (key, self._sealed(spec))
+            )
+            document["mcpServers"] = dict(places)
             write_json(self.path, document)
             return key
 

@@ -329,6 +329,8 @@ def remove(key: str) -> Response:
     here = state()
     if here.openings.current(key) is not None:
         raise UsageError("This server is still connecting.", "Cancel that first, then remove it.")
+    keys = [*console().servers_file.all(), None]
+    here.before[key] = keys[keys.index(key) + 1] if key in keys else None
     here.removed[key] = console().remove(key)
     here.openings.forget(key)
     return to(url_for(".index", removed=key))
@@ -339,7 +341,7 @@ def restore(key: str) -> Response:
     spec = state().removed.pop(key, None)
     if spec is None:
         raise UsageError("There is nothing to put back.", "It was restored already, or Loupe was restarted.")
-    return to(url_for(".index", added=console().servers_file.add(spec)))
+    return to(url_for(".index", added=console().servers_file.add(spec, before=state().before.pop(key, None))))
 
 
 # --- one server

@@ -84,12 +84,14 @@ class Openings:
 
 
 class ServersState:
-    """One a console. seen: digests a person has confirmed in this run; removed: what Undo puts back."""
+    """One a console. seen: digests a person has confirmed in this run; removed: what Undo puts back;
+    before: and the key of the server it stood above."""
 
     def __init__(self) -> None:
         self.openings = Openings()
         self.seen: set[str] = set()
         self.removed: dict[str, ServerSpec] = {}
+        self.before: dict[str, str | None] = {}
         self.swept_read = False
 
 

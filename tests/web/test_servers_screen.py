@@ -671,11 +671,13 @@ def test_an_edit_keeps_hidden_values_and_says_that_a_connection_is_older(screen:
 
 def test_a_removed_server_can_be_put_back(screen: Screen) -> None:
     key = screen.console.servers_file.add(ServerSpec("it", argv=("sh",), env={"A": "1"}))
+    screen.console.servers_file.add(ServerSpec("next", argv=("sh",)))
     answer = screen.post(f"/servers/{key}/remove")
     assert answer.headers["Location"] == "/servers?removed=it"
     assert "Undo" in screen.get("/servers?removed=it")
     screen.post("/servers/removed/it/restore")
     assert screen.console.servers_file.get("it").env == {"A": "1"}
+    assert list(screen.console.servers_file.all()) == ["it", "next"], "where it stood"
     assert "Undo" not in screen.get("/servers?removed=it")
     screen.post("/servers/removed/it/restore", status=422)
 
