@@ -1,7 +1,8 @@
 """`make scale`: 1,000,000 events, 200 sessions, 10,000 tools, 24 connections, 5,000 frames/s for a minute, watched.
 
 Not a test: it takes minutes and reports what it saw (docs/performance.md). That nothing is missing is asserted: each
-frame carries its number, and the timeline open in Chromium ends with the last one recorded, without a gap.
+frame carries its number, and the timeline open in Chromium ends with the last one recorded, without a gap between its
+rows. The floor is the same servers read by `cat`: what they take of the machine before anybody looks at a frame.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -36,6 +37,8 @@ from browser_path import FLAGS, chromium
 
 SERVER = ROOT / "benchmarks" / "scale_server.py"
 PATIENCE_S = 240
+FLOOR_READY_S = 3
+MOST_ROWS = 500
 ENDS_S = 600
 """How long the frames may take on a machine that has other things to do; the pace is what is reported."""
 WATCH = """
@@ -77,6 +80,7 @@ def main() -> int:
         print(
             f"{size.events:,} events in {size.sessions - 1} sessions recorded in {time.perf_counter() - began:.0f} s"
         )
+        floor(folder, size)
         with console(folder, size) as (process, link), sync_playwright() as playwright:
             browser = playwright.chromium.launch(
                 executable_path=chromium(), args=[*FLAGS, "--enable-precise-memory-info"]
@@ -99,22 +103,62 @@ def fill(path: Path, size: Size) -> None:
         recorder.close(READY_S)
 
 
-@contextmanager
-def console(folder: Path, size: Size) -> Iterator[tuple[psutil.Popen, str]]:
-    """The console with its servers; the first one lists `tools` tools."""
-    targets = []
+def words(folder: Path, size: Size) -> Iterator[list[str]]:
+    """The command of each server; the first one lists `tools` tools."""
     for number in range(size.connections):
         rate = size.rate // size.connections + (number < size.rate % size.connections)
-        words = [
-            sys.executable,
-            SERVER,
-            number,
-            rate,
-            size.seconds,
-            folder / "go",
-            size.tools if number == 0 else 1,
-        ]
-        targets.append(f"cmd:{shlex.join(map(str, words))}")
+        tools = size.tools if number == 0 else 1
+        argv = [sys.executable, SERVER, number, rate, size.seconds, folder / "go", tools]
+        yield [str(word) for word in argv]
+
+
+def floor(folder: Path, size: Size) -> None:
+    """The same servers into one `cat`, for up to ten seconds: their CPU time a frame, and the pace that leaves."""
+    apart = folder / "floor"
+    apart.mkdir()
+    short = replace(size, seconds=min(size.seconds, 10))
+    servers = [
+        psutil.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for argv in words(apart, short)
+    ]
+    readers = [psutil.Popen(["cat"], stdin=one.stdout, stdout=subprocess.DEVNULL) for one in servers]
+    try:
+        time.sleep(FLOOR_READY_S)
+        before = sum(map(spent, [*servers, *readers]))
+        (apart / "go").touch()
+        began = time.monotonic()
+        until(lambda: len(list(apart.glob("done*"))) == size.connections)
+        took, cpu = time.monotonic() - began, sum(map(spent, [*servers, *readers])) - before
+    finally:
+        for one in servers:
+            one.kill()
+        for one in [*servers, *readers]:
+            one.wait(READY_S)
+    frames = size.rate * short.seconds
+    print(f"floor: {frames / took:,.0f}/s into cat, {cpu / frames * 1e6:.0f} µs of CPU a frame")
+
+
+def spent(process: psutil.Process) -> float:
+    """CPU seconds of a process so far."""
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def consumers(process: psutil.Process) -> dict[str, float]:
+    """CPU seconds so far: of the console with its worker, of the servers, of the browser."""
+    used = {"console": spent(process), "servers": 0.0, "browser": 0.0}
+    for one in process.children():
+        used["servers" if SERVER.name in " ".join(one.cmdline()) else "console"] += spent(one)
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):
+            if "--headless" in (argv := " ".join(one.cmdline())) or "--type=" in argv:
+                used["browser"] += spent(one)
+    return used
+
+
+@contextmanager
+def console(folder: Path, size: Size) -> Iterator[tuple[psutil.Popen, str]]:
+    """The console with its servers."""
+    targets = [f"cmd:{shlex.join(argv)}" for argv in words(folder, size)]
     argv = serve(folder / "data")
     with psutil.Popen([*argv, *targets], cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -145,10 +189,14 @@ def run(page: Page, process: psutil.Popen, link: str, folder: Path, size: Size) 
     page.goto(f"{base}/timeline")
     page.locator("tr.frame").first.wait_for()
     curve = list[dict[str, float]]()
+    before = consumers(process)
     try:
         flooded(curve, page, process, ask, folder, size)
     finally:
         print_curve(curve)
+    after, frames = consumers(process), size.rate * size.seconds
+    parts = (f"{name} {(after[name] - before[name]) / frames * 1e6:.0f}" for name in before)
+    print(f"CPU, µs a frame: {', '.join(parts)}")
     complete(folder / "data" / "loupe.db", size)
     caught_up(page, folder / "data" / "loupe.db")
 
@@ -284,6 +332,8 @@ def caught_up(page: Page, path: Path) -> None:
     )
     shown = page.evaluate("[...document.querySelectorAll('tr.frame')].map(row => Number(row.id.slice(1)))")
     assert shown == list(range(shown[0], last + 1)), "a row is missing on the page"
+    assert len(shown) <= MOST_ROWS, f"{len(shown)} rows on the page"
+    print(f"under the list: {page.locator('#list-note').inner_text().strip() or 'nothing was passed over'}")
     print(
         f"the open timeline ends with the last of them, {len(shown)} rows without a gap, "
         f"{time.monotonic() - began:.1f} s later"

@@ -242,6 +242,8 @@ class Catalogs:
 
     def changed(self, server_key: str, method: str, at_us: int) -> list[str]:
         """A notification arrived: mark the lists it makes stale; returns which."""
+        if not freshness.tells_of_change(method):
+            return []
         stale = [
             what for what, name in METHODS.items() if freshness.invalidates(method, {}, name).what == "stale"
         ]

@@ -331,6 +331,7 @@ class Console:
         return self._extras.setdefault(key, Extras())
 
     def _notified(self, key: str, connection: Connection, method: str, params: Mapping[str, Any]) -> None:
+        """On the loop, for each notification: what concerns nobody must cost nothing."""
         self.subscriptions.notified(connection.c, method, params)
         self.catalogs.changed(key, method, self.journal.now_us())
         self.hosting.notified(connection.link, key, method, params)

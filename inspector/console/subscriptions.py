@@ -130,6 +130,8 @@ class Subscriptions:
 
     def notified(self, c: int, method: str, params: Mapping[str, Any]) -> None:
         """A notification came over connection `c`; on the loop."""
+        if not self._all:
+            return
         with self._lock:
             here = [one for one in self._all if one.c == c and one.state != ENDED]
         meta = params.get("_meta")

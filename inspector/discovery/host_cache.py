@@ -227,13 +227,13 @@ class HostCache(Generic[R]):
 
     def notified(self, server: str, notification: str, params: Any, now_us: int) -> list[Kept[R]]:
         """A notification arrived; returns what it ended. Also answers still on their way will be ended (row 30)."""
+        if not freshness.tells_of_change(notification):  # most: progress and log messages come by the thousand
+            return []
         uri, ended = _uri(params), []
         verdicts = {
             method: freshness.invalidates(notification, params, method, uri) for method in freshness.CACHEABLE
         }
         stale = {method: verdict for method, verdict in verdicts.items() if verdict.what == "stale"}
-        if not stale:  # most notifications: progress and log messages come by the thousand
-            return []
         with self._lock:
             for method, verdict in stale.items():
                 self._note_change((server, method, _changing(method, uri)), now_us, verdict)

@@ -19,8 +19,6 @@ NOTIFICATION: Final = "notification"
 UNPARSED: Final = "unparsed"
 NOISE: Final = "noise"
 
-_ENVELOPE: Final = ("jsonrpc", "method", "id")
-
 
 @dataclass(slots=True, frozen=True)
 class Frame:
@@ -49,7 +47,7 @@ def parse(raw: bytes) -> tuple[Any, str]:
     except UnicodeDecodeError as problem:
         return None, f"invalid UTF-8 at byte {problem.start}"
     try:
-        return _DECODER.decode(text), ""
+        return _whole(text), ""
     except RecursionError:
         return None, TOO_DEEP
     except json.JSONDecodeError as problem:
@@ -69,6 +67,15 @@ def _refuse(constant: str) -> Any:
 
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse)
 """Made once: `json.loads` with an option makes one for each text."""
+
+
+def _whole(text: str) -> Any:
+    """What `_DECODER.decode` gives; without its two searches for blanks where there are none around the text."""
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except json.JSONDecodeError:  # blanks before it, or no JSON at all
+        return _DECODER.decode(text)
+    return value if end == len(text) else _DECODER.decode(text)
 
 
 def _parse_leniently(text: str) -> Any:
@@ -118,7 +125,7 @@ def classify_value(value: Any) -> Frame:
     """Tell what an already parsed JSON value is."""
     if isinstance(value, list):
         return Frame(UNPARSED, value, why="a batch: JSON-RPC arrays exist only in revision 2025-03-26")
-    if not isinstance(value, dict) or not any(key in value for key in _ENVELOPE):
+    if not isinstance(value, dict) or not ("jsonrpc" in value or "method" in value or "id" in value):
         return Frame(NOISE, value, why="JSON but not JSON-RPC")
     has_id = "id" in value
     id_ = value.get("id")

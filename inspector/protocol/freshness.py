@@ -291,6 +291,11 @@ def after_failed_refetch(code: int | None, cursor: str | None) -> Verdict:
     )
 
 
+def tells_of_change(notification: str) -> bool:
+    """Whether a notification can end anything kept; most come by the thousand (progress, log) and cannot."""
+    return notification in _CHANGES
+
+
 def invalidates(notification: str, params: Any, method: str, uri: str | None = None) -> Verdict:
     """`stale` or `keep` for a kept reply to `method` (resources/read: of `uri`) when a notification arrives.
 

@@ -8,7 +8,7 @@ import queue
 import sqlite3
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -25,6 +25,12 @@ from inspector.wire.events import Event, Journal
 
 BATCH_EVENTS = 1000
 BATCH_BYTES = 8 << 20
+GATHER_S = 0.02
+"""How close commits follow each other under load. 800 a second with five events each cost three times the CPU of
+50 with eighty, on the writer and on the loop it disturbs (measured)."""
+LOAD = 8
+"""Under load: this many commits within `LOAD_S`. A person who calls a tool is never kept waiting."""
+LOAD_S = 0.3
 OPEN_TIMEOUT = 30.0
 LONGEST_LABEL = 200
 
@@ -86,6 +92,8 @@ class Recorder:
         # Counters with one writing thread each (the emitter's under the journal's lock): no lock on the hot path.
         self._accepted = self._accepted_bytes = self._refused = 0
         self._settled = self._settled_bytes = self._discarded = 0
+        self._begun: deque[float] = deque(maxlen=LOAD)  # when the last batches were taken
+        self._hurry = threading.Event()
         opened: Future[int] = Future()
         facts = {
             "started_at": rfc3339(time.time_ns() // 1000),
@@ -145,6 +153,7 @@ class Recorder:
             raise self._refusal()
         done: Future[T] = Future()
         self._queue.put(_Work(run, done))
+        self._hurry.set()
         return _result(done, timeout, self.path)
 
     def save_snapshot(
@@ -178,6 +187,7 @@ class Recorder:
         """Stop taking events, commit what is queued, close the database. Raises StorageError when it takes longer."""
         self._journal.detach(self.sink)
         self._queue.put(None)
+        self._hurry.set()
         self._thread.join(timeout)
         if self._thread.is_alive():
             raise StorageError(
@@ -231,6 +241,8 @@ class Recorder:
         items: list[Event | _Work | None] = []
         size = 0
         item = self._queue.get()
+        if isinstance(item, Event):
+            self._gather()
         while True:
             items.append(item)
             if not isinstance(item, Event):
@@ -242,6 +254,15 @@ class Recorder:
                 item = self._queue.get_nowait()
             except queue.Empty:
                 return items
+
+    def _gather(self) -> None:
+        """Under load, let events come together for one commit; somebody who waits for the writer ends it."""
+        now, begun = time.monotonic(), self._begun
+        if len(begun) == LOAD and now - begun[0] < LOAD_S and (left := begun[-1] + GATHER_S - now) > 0:
+            self._hurry.wait(left)
+            now = time.monotonic()
+        self._hurry.clear()
+        begun.append(now)
 
     def _record(self, db: Database, events: list[Event]) -> None:
         if self._state == "recording":

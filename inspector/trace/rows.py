@@ -63,8 +63,21 @@ def columns_of(session: int, event: Event) -> tuple[Any, ...]:
     return (
         session, event.seq, event.c, event.at_us, event.dt_us, event.t, event.dir, event.kind,
         _text(event.method), _text(event.id), event.pair, event.ms, size,
-        _text(event.cause), _text(event.op), is_bad(event), json.dumps(event.body, separators=(",", ":")), raw,
+        _text(event.cause), _text(event.op), is_bad(event), body_text(event.body), raw,
     )  # fmt: skip
+
+
+_ENCODE = json.JSONEncoder(separators=(",", ":")).encode
+_ENDINGS = frozenset({"lf", "crlf", "none"})
+
+
+def body_text(body: dict[str, Any]) -> str:
+    """The body as compact JSON. Nearly every frame has only its line ending and size: those are written at once."""
+    if len(body) == 2:
+        size, eol = body.get("bytes"), body.get("eol")
+        if type(size) is int and type(eol) is str and eol in _ENDINGS and next(iter(body)) == "eol":
+            return f'{{"eol":"{eol}","bytes":{size}}}'
+    return _ENCODE(body)
 
 
 def row_of(session: int, event: Event) -> Row:

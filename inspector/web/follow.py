@@ -17,13 +17,14 @@ from inspector.trace.store import Store
 from inspector.web import query as queries
 from inspector.web.frame import console, store
 from inspector.web.listing import LIST_BYTES, Scale, rows_of
-from inspector.web.live import WINDOWS, Args, Live
-from inspector.web.query import Query
+from inspector.web.live import Live
+from inspector.web.pushing import Args, Drawing
 from inspector.web.rows import ITEMS
 from inspector.web.verdicts import invalid_outputs
 from inspector.wire.events import Event
 
 ROWS: Final = "/rows"
+PAGE: Final = "/timeline"
 
 
 def attach(state: BlueprintSetupState) -> None:
@@ -42,7 +43,12 @@ def attach(state: BlueprintSetupState) -> None:
             return test
         return lambda event: owners.of(event.c) == query.server and test(event)
 
-    Live(shown.recorder.feed, render_events, render_gap, rows_path=ROWS, wanted=wanted).attach(app)
+    session = shown.recorder.session
+    drawing = Drawing(
+        row=lambda event: stored_of(event, session), newest=newest, rows=render_rows, older=render_older,
+        note=render_note,
+    )  # fmt: skip
+    Live(shown.recorder.feed, drawing, wanted=wanted).attach(app)
 
 
 class Owners:
@@ -78,10 +84,11 @@ def stored_of(event: Event, session: int) -> Stored:
     return replace(row, raw_head=event.raw) if whole else row
 
 
-def render_events(events: Sequence[Event], args: Args) -> str:
-    """The rows of announced events, for the view the page asked for."""
-    session = console().recorder.session
-    return render_rows([stored_of(event, session) for event in events], args)
+def newest(args: Args, most: int) -> Sequence[Stored]:
+    """The last rows of the recording that this page wants to see."""
+    query = queries.read(args, console().recorder.session)
+    reader = store()
+    return reader.page(query.session, query.of(reader.connections(query.session)), limit=most)
 
 
 def render_rows(stored: Sequence[Stored], args: Args) -> Markup:
@@ -97,20 +104,23 @@ def render_rows(stored: Sequence[Stored], args: Args) -> Markup:
     return Markup(render_template(template, rows=rows, sides=with_sides))  # noqa: S704 -- the template escapes
 
 
-def render_gap(url: str, args: Args) -> Markup:
-    """A row that fetches what was missed and puts it in its own place. url: ends with `until=SEQ`."""
-    full, until = args.get("view") == "full", url.rpartition("until=")[2]
-    sides = args.get("sides") == "1"
-    html = render_template("timeline/_gap.html", url=url, full=full, until=until, sides=sides)
-    return Markup(html)  # noqa: S704 -- as above
-
-
-def window(full: bool) -> int:
-    """How many rows the page holds."""
-    return WINDOWS["full" if full else "mini"].keep
-
-
-def more_path(query: Query, args: Args, *more: tuple[str, object]) -> str:
-    """The address that continues this page's rows."""
+def render_older(args: Args, before: int, passed: int) -> Markup:
+    """What stands above rows that begin the list anew: how many were passed over, and the way to what came before."""
+    query = queries.read(args, console().recorder.session)
+    full = args.get("view") == "full"
+    if before <= 1 or not (full or passed):
+        return Markup()
     page = [(name, args[name]) for name in ("view", "t0", "span", "sides") if name in args]
-    return query.link(ROWS, *page, *more)
+    older = {
+        "part": query.link(ROWS, *page, ("before", before)),
+        "page": query.link(PAGE, ("before", before)),
+        "first": before,
+    }
+    template = "timeline/_passed.html" if full else "timeline/_passed_mini.html"
+    html = render_template(template, older=older, passed=passed, sides=args.get("sides") == "1")
+    return Markup(html)  # noqa: S704 -- the template escapes
+
+
+def render_note(passed: int) -> Markup:
+    """What stands under the list while events are passed over."""
+    return Markup(render_template("timeline/_note.html", passed=passed))  # noqa: S704 -- as above

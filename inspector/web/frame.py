@@ -161,14 +161,15 @@ def _pin(found: Shell, current: Server | None) -> None:
     session = console().recorder.session
     # An unconnected server has no events of this run; another's must not be shown as its own.
     wanted = Filter(c=(c,)) if c is not None else (Filter(c=(-1,)) if current is not None else Filter())
+    newest = store().last_seq(session)  # before the rows: what comes between is pushed, not lost
     rows = store().page(session, wanted, after=None, before=None, limit=PINNED)
     known = Known(invalid=invalid_outputs(console(), rows))
     found.pin = [view(row, href=event_link(current, row.seq), known=known) for row in rows]
     counts = store().counts(session, c) if c is not None or current is None else {}
     found.pin_errors = counts.get("errors", 0)
     found.pin_line = found.subject if current is not None else "all servers"
-    last = found.pin[-1].seq if found.pin else 0
-    query: dict[str, Any] = {"view": "mini", "after": last}
+    since = max(newest, found.pin[-1].seq if found.pin else 0)
+    query: dict[str, Any] = {"view": "mini", "after": since}
     if current is not None:
         query |= {"server": current.key, "c": c if c is not None else -1}
     found.live = f"/live?{urlencode(query)}"

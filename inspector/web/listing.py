@@ -84,15 +84,6 @@ def _around(store: Store, session: int, wanted: Filter, seq: int) -> Stretch:
     return Stretch([*back, *on], older, newer, back.scanned_to)
 
 
-def between(store: Store, session: int, wanted: Filter, after: int, until: int, most: int) -> Stretch:
-    """The newest `most` rows of after < seq <= until, and where older ones of them begin."""
-    page = store.page(session, wanted, before=until + 1, limit=most)
-    rows = [row for row in page if row.seq > after]
-    missing = page[0].seq if page.more else page.scanned_to
-    older = missing if len(rows) == len(page) and missing is not None and missing > after + 1 else None
-    return Stretch(rows, older)
-
-
 def scale_of(rows: Sequence[Stored], live: bool) -> Scale:
     """The shortest round axis that holds these rows; a live one leaves room to go on."""
     if not rows:

@@ -15,7 +15,6 @@ from inspector.errors import UsageError
 from inspector.protocol import codes as error_codes
 from inspector.replay.sessions import is_question
 from inspector.settings.paths import living_consoles
-from inspector.trace.filters import Filter
 from inspector.trace.rows import Row
 from inspector.trace.store import Connection, Opened, Session
 from inspector.web import follow, palette
@@ -23,7 +22,7 @@ from inspector.web import query as queries
 from inspector.web.detail import detail, neighbours
 from inspector.web.downloads import download
 from inspector.web.frame import console, server_of_request, shell, store
-from inspector.web.listing import Stretch, between, rows_of, scale_of, stretch
+from inspector.web.listing import Stretch, rows_of, scale_of, stretch
 from inspector.web.notes import notes_on
 from inspector.web.query import CAUSES, KINDS, NO_CONNECTION, Query
 from inspector.web.render import is_partial
@@ -203,16 +202,14 @@ def chips(known: dict[str, int], query: Query) -> list[Chip]:
 
 @blueprint.get("/rows")
 def rows() -> AnyResponse | str:
-    """Rows that continue a page: older, newer, or what a socket missed (after < seq <= until)."""
+    """Rows that continue a page: older or newer."""
     args = request.args
     query = queries.read(args, console().recorder.session)
-    before, after, until = (queries.number(args, name) for name in ("before", "after", "until"))
+    before, after = (queries.number(args, name) for name in ("before", "after"))
     if not is_partial():
         return redirect(query.link("/timeline", ("before", before), ("after", after)), 303)
     reader = store()
     wanted = query.of(reader.connections(query.session))
-    if after is not None and until is not None:
-        return _missed(query, wanted, after, until)
     found = stretch(reader, query.session, wanted, before=before, after=after, around=None)
     page = {name: args[name] for name in ("view", "t0", "span", "sides") if name in args}
     return render_template(
@@ -223,17 +220,6 @@ def rows() -> AnyResponse | str:
         older=_more(query, page, "before", found.older, found) if after is None else None,
         newer=_more(query, page, "after", found.newer, found) if after is not None else None,
     )
-
-
-def _missed(query: Query, wanted: Filter, after: int, until: int) -> str:
-    """What a page that was away has not seen, in place of everything it shows of that stretch."""
-    full = request.args.get("view") == "full"
-    found = between(store(), query.session, wanted, after, until, follow.window(full))
-    html = follow.render_rows(found.rows, request.args)
-    if full and found.older is not None:
-        url = follow.more_path(query, request.args, ("after", after), ("until", found.older - 1))
-        html = follow.render_gap(url, request.args) + html
-    return render_template("timeline/_missed.html", html=html, full=full, after=after, until=until)
 
 
 @blueprint.get("/timeline/event/<int:seq>")

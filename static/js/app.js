@@ -77,16 +77,17 @@
   }
 
   // Rows: one tab stop a table, arrows move, the row acts. Without script every row keeps its own link.
-  const ROWS = ".tbl tbody tr[data-href], .tbl tbody tr[hx-get]";
+  const ROWS = ".tbl tbody tr[data-href], .tbl tbody tr[data-get], .tbl tbody tr[hx-get]";
 
   function prepare() {
     for (const table of $$(".tbl")) {
-      const rows = $$("tbody tr[data-href], tbody tr[hx-get]", table);
+      const rows = $$(ROWS, table);
       if (!rows.length) continue;
       const current = rows.find((row) => row.tabIndex === 0) ?? rows.find((row) => row.ariaSelected === "true") ?? rows[0];
       for (const row of rows) {
         if (!row.hasAttribute("tabindex")) for (const link of $$("a", row)) link.tabIndex = -1;
-        row.tabIndex = row === current ? 0 : -1;
+        const index = row === current ? 0 : -1;
+        if (row.getAttribute("tabindex") !== String(index)) row.tabIndex = index;
       }
     }
   }
@@ -131,7 +132,16 @@
     return true;
   }
 
+  // Rows of the timeline come by the thousand: htmx gets to know one (0.4 ms each) when it is opened.
+  function arm(row) {
+    if (!row.dataset.get || row.hasAttribute("hx-get")) return false;
+    row.setAttribute("hx-get", row.dataset.get);
+    htmx.process(row);
+    return true;
+  }
+
   function open(row) {
+    arm(row);
     if (row.hasAttribute("hx-get")) {
       select(row);
       htmx.trigger(row, "click");
@@ -174,8 +184,38 @@
     else if (table) drawPair($("tr.frame--on", table) ?? $("tr.frame", table));
   });
 
-  // Follow: stick to the newest row until the person moves up; count what they have not seen.
+  // Follow: stick to the newest row until the person moves up. The socket is told, and tells a stopped list how many
+  // events are new; of each text it hears that it is drawn, so that it never sends more than this page can take.
   const missed = new WeakMap();
+  const sockets = new WeakMap();
+
+  function tell(box) {
+    const socket = sockets.get(box)?.socket;
+    if (socket?.readyState !== 1) return;
+    const row = $(".frame, .mini", box)?.offsetHeight || 20;
+    socket.send(follows(box) ? `following ${Math.ceil(box.clientHeight / row)}` : "paused");
+  }
+
+  on("htmx:ws:after:connection", (event) => {
+    const box = followBox(event.target);
+    if (!box) return;
+    sockets.set(box, event.detail.connection);
+    tell(box);
+  });
+
+  on("htmx:ws:after:message:incoming", (event) => {
+    const { connection, message } = event.detail;
+    const news = message.data.startsWith("{") && JSON.parse(message.data);
+    const box = followBox(event.target);
+    if (news && box) {
+      const count = news.new.toLocaleString("en");
+      missed.set(box, news.more ? `over ${count}` : news.new);
+      paintFollow(box);
+      if ($("#list-total")) $("#list-total").textContent = news.total.toLocaleString("en");
+    }
+    if (!news) requestAnimationFrame(() => connection.socket?.readyState === 1 && connection.socket.send("drawn"));
+    refresh();
+  });
 
   function follows(box) {
     return box.dataset.follow !== "paused";
@@ -186,6 +226,7 @@
     box.dataset.follow = "paused";
     missed.set(box, 0);
     paintFollow(box);
+    tell(box);
   }
 
   function resume(box) {
@@ -193,6 +234,7 @@
     missed.set(box, 0);
     toEnd(box);
     paintFollow(box);
+    tell(box);
   }
 
   function toEnd(box) {
@@ -206,7 +248,7 @@
     for (const button of $$("[data-do=follow]", within)) {
       button.ariaPressed = String(follows(box));
       const words = $("span", button);
-      if (words && button.classList.contains("tag")) words.textContent = follows(box) ? "following" : count ? `${count} new` : "paused";
+      if (words && button.classList.contains("tag")) words.textContent = follows(box) ? "following" : count ? `${count.toLocaleString("en")} new` : "paused";
     }
     for (const place of $$("[data-new]", within)) {
       place.hidden = follows(box) || !count;
@@ -232,15 +274,7 @@
       box.dataset.watched = "";
       if (follows(box)) box.scrollTop = box.scrollHeight;
       box.dataset.top = box.scrollTop;
-      new MutationObserver((changes) => {
-        const added = changes.reduce((sum, c) => sum + [...c.addedNodes].filter((n) => n.matches?.(".frame, .mini")).length, 0);
-        if (follows(box)) {
-          toEnd(box);
-        } else if (added) {
-          missed.set(box, (missed.get(box) ?? 0) + added);
-          paintFollow(box);
-        }
-      }).observe(box, { childList: true, subtree: true });
+      new MutationObserver(() => follows(box) && toEnd(box)).observe(box, { childList: true, subtree: true });
     }
   }
 
@@ -567,6 +601,10 @@
     const row = target.closest?.(ROWS);
     if (!row) return;
     if (target.closest("button, input, select, summary, a.lnk")) return;
+    if (arm(row)) {
+      event.preventDefault();
+      return void htmx.trigger(row, "click");
+    }
     if (row.hasAttribute("hx-get")) {
       if (target.closest("a")) event.preventDefault();
       select(row);
@@ -577,7 +615,7 @@
   });
 
   function follow(href) {
-    const row = $$(ROWS).find((each) => (each.dataset.href ?? each.getAttribute("hx-get")) === href);
+    const row = $$(ROWS).find((each) => (each.dataset.href ?? each.dataset.get ?? each.getAttribute("hx-get")) === href);
     if (!row) return void location.assign(href);
     focusRow(row);
     open(row);
@@ -591,6 +629,7 @@
   let running = 0;
   let focusedId = "";
   let neighbours = [];
+  let list = null;
 
   on("htmx:before:request", () => {
     running += 1;
@@ -606,13 +645,14 @@
     const active = document.activeElement;
     focusedId = active?.id ?? "";
     const row = active?.closest?.("tr");
+    list = active?.closest?.("[data-follow]") ?? null;
     neighbours = row ? [row.nextElementSibling?.id, row.previousElementSibling?.id].filter(Boolean) : [];
   });
 
   on("htmx:finally:swap", () => {
     if (document.activeElement !== document.body) return;
     const next = [focusedId, ...neighbours].map((id) => id && document.getElementById(id)).find(Boolean);
-    next?.focus({ preventScroll: true });
+    (next ?? (list?.isConnected ? list : null))?.focus({ preventScroll: true });
   });
 
   // A chosen item opens as a sheet over the foot of a narrow screen: its row must not be under it.
@@ -622,14 +662,13 @@
   });
 
   on("htmx:after:settle", refresh);
-  on("htmx:ws:after:message:incoming", refresh);
 
   // Whether the console is there. The page asks every two seconds (#pulse); two answers that do not come in a row,
   // or sockets that cannot be opened, mean that it has stopped. Said once, in the status line.
   let missing = 0;
   let kept = null;
 
-  function tell(id) {
+  function announce(id) {
     const place = $("#status");
     const words = document.getElementById(id)?.content;
     if (!place || !words || place.dataset.said === id) return;
@@ -641,11 +680,11 @@
 
   function miss() {
     missing += 1;
-    if (missing >= 2) tell("not-running");
+    if (missing >= 2) announce("not-running");
   }
 
   function answered(status) {
-    if (status === 401) return tell("signed-out");
+    if (status === 401) return announce("signed-out");
     const place = $("#status");
     missing = 0;
     if (!place?.dataset.said) return;
@@ -667,14 +706,23 @@
     const asked = ctx.sourceElement?.getAttribute?.("hx-trigger") ?? "";
     if (/every|htmx:|load|revealed|intersect|stale/.test(asked)) return; // nobody pressed anything
     missing = Math.max(missing, 2);
-    tell("not-running");
+    announce("not-running");
     toast("Not done: Loupe is not running.", true);
   });
 
   on("toast", (event) => toast(event.detail?.text ?? "", Boolean(event.detail?.error)));
 
+  // What the list under it shows now.
+  function paintRange() {
+    const place = $("[data-range]");
+    const rows = place ? $$("#timeline-rows > .frame") : [];
+    const number = (row) => `#${Number(row.id.slice(1)).toLocaleString("en")}`;
+    if (rows.length) place.textContent = `${number(rows[0])}–${number(rows.at(-1))}`;
+  }
+
   function refresh() {
     prepare();
+    paintRange();
     watchFollow();
     tick();
   }

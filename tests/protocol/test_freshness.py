@@ -232,6 +232,20 @@ def test_rows_26_to_28_only_the_notification_that_concerns_it_ends_it(
 
 
 @pytest.mark.parametrize(
+    "notification",
+    ["message", "progress", "cancelled", "tools/list_changed", "prompts/list_changed", "resources/list_changed",
+     "resources/updated"],
+)  # fmt: skip
+def test_only_a_notification_that_can_end_something_is_held_against_what_is_kept(notification: str) -> None:
+    name = f"notifications/{notification}"
+    ends = {
+        method: freshness.invalidates(name, {"uri": "a:b"}, method, "a:b").what
+        for method in freshness.CACHEABLE
+    }
+    assert freshness.tells_of_change(name) == ("stale" in ends.values())
+
+
+@pytest.mark.parametrize(
     ("announced", "listening", "what", "row"),
     [(True, True, "notified", 26), (True, False, "ttl-only", 29), (False, True, "ttl-only", 29)],
 )

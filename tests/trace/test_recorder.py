@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import random
 import sqlite3
@@ -15,7 +16,7 @@ from recordings import Recording, request
 
 from inspector.errors import StorageError
 from inspector.trace.recorder import Recorder
-from inspector.trace.rows import row_of
+from inspector.trace.rows import body_text, row_of
 from inspector.trace.store import Store
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal
 
@@ -35,6 +36,15 @@ def test_events_are_stored_with_every_column(recording: Recording) -> None:
     assert second.ms == (second.dt_us - first.dt_us) / 1000
     assert second.body == {"eol": "lf", "tool_error": True}
     assert second.at_us == recording.journal.wall0_us + second.dt_us
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"eol": "lf", "bytes": 278}, {"bytes": 278, "eol": "lf"}, {"eol": "lf", "bytes": True}, {"eol": 'a"b', "bytes": 1},
+     {"eol": ["lf"], "bytes": 1}, {"eol": "crlf"}, {"eol": "none", "bytes": 2, "why": "\u00e9"}, {}],
+)  # fmt: skip
+def test_a_body_is_written_as_json_writes_it(body: dict[str, object]) -> None:
+    assert body_text(body) == json.dumps(body, separators=(",", ":"))
 
 
 def test_an_announced_event_looks_as_the_store_gives_it(recording: Recording) -> None:

@@ -16,9 +16,11 @@ from simple_websocket import Client
 
 from inspector.errors import NetworkFailed, UsageError
 from inspector.trace.feed import Feed, Subscription
+from inspector.trace.rows import Row, row_of
 from inspector.web.app import WebServer, create_app, listen
 from inspector.web.guard import Guard, spawns
-from inspector.web.live import Args, Live
+from inspector.web.live import Live
+from inspector.web.pushing import Args, Drawing
 from inspector.wire.events import LOCAL, Event
 
 WAIT_S = 10.0
@@ -76,6 +78,7 @@ class Site:
     port: int
     feed: WatchedFeed
     ran: list[str] = field(default_factory=list)
+    stored: list[Event] = field(default_factory=list)
     clients: list[Client] = field(default_factory=list)
     cookie: str = ""
     live: Live = field(init=False)
@@ -117,16 +120,21 @@ class Site:
     def follow(self, query: str = "") -> Client:
         """A socket that is surely subscribed: it has been told of the newest event."""
         if not self.feed.last_seq:
-            self.publish(Event("note", 0, LOCAL))
+            self.publish(Event("note", 0, LOCAL, {"pad": ""}))
         client = self.socket(f"?after={self.feed.last_seq - 1}&{query}")
-        assert "data-gap" in client.receive(timeout=WAIT_S)
+        assert f"<li>{self.feed.last_seq}" in client.receive(timeout=WAIT_S)
         return client
+
+    def newest(self, args: Args, most: int) -> list[Row]:
+        """What the store would give: the last events published."""
+        return [row_of(1, event) for event in self.stored[-most:]]
 
     def publish(self, *events: Event) -> None:
         """Announce events as the recorder does, numbered on from the last."""
         first = self.feed.last_seq + 1
         for seq, event in enumerate(events, first):
             event.seq = seq
+        self.stored.extend(events)
         self.feed.publish(first, first + len(events) - 1, events)
 
 
@@ -168,7 +176,8 @@ def running(**live: Any) -> Iterator[Site]:
     app = create_app(SimpleNamespace(feed=feed), guard, screens=(), late={})
     site = Site(app, guard, clock, listening.getsockname()[1], feed)
     app.register_blueprint(demo(site.ran))
-    site.live = Live(feed, rows, gap, rows_path="/timeline/rows", **live)
+    drawing = Drawing(lambda event: row_of(1, event), site.newest, rows, older, "<i>{}</i>".format)
+    site.live = Live(feed, drawing, **live)
     site.live.attach(app)
     server = WebServer(app, listening)
     thread = threading.Thread(target=server.run)
@@ -183,12 +192,12 @@ def running(**live: Any) -> Iterator[Site]:
     assert set(threading.enumerate()) - before == set()
 
 
-def rows(events: Sequence[Event], args: Args) -> str:
-    return "".join(f"<li>{event.seq}{event.body.get('pad', '')}</li>" for event in events)
+def rows(shown: Sequence[Row], args: Args) -> str:
+    return "".join(f"<li>{row.seq}{row.body['pad']}</li>" for row in shown)
 
 
-def gap(url: str, args: Args) -> str:
-    return f"<li data-gap='{url}'></li>"
+def older(args: Args, before: int, passed: int) -> str:
+    return f"<li data-before='{before}' data-passed='{passed}'></li>"
 
 
 @pytest.fixture

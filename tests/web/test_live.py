@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from simple_websocket import Client, ConnectionClosed
 
-from inspector.web.live import TEXT_BYTES, WINDOWS, push
+from inspector.web.pushing import TEXT_BYTES, WINDOWS
 from inspector.wire.events import LOCAL, Event
 
 if TYPE_CHECKING:
@@ -36,23 +37,35 @@ def seqs(texts: str) -> list[int]:
     return [int(seq) for seq in re.findall(r"<li>(\d+)", texts)]
 
 
-def gaps(texts: str) -> list[str]:
-    return re.findall(r"data-gap='([^']*)'", texts)
+def above(texts: str) -> list[tuple[str, str]]:
+    """The rows above that lead to what came before: (before which seq, how many were not drawn)."""
+    return re.findall(r"data-before='(\d+)' data-passed='(\d+)'", texts)
 
 
-def test_events_become_rows_appended_to_the_window(signed_in: Site) -> None:
+def several(client: Client, last: int) -> list[str]:
+    """Texts until one ends with row `last`."""
+    found = [text(client)]
+    while (seqs(found[-1]) or [0])[-1] != last:
+        found.append(text(client))
+    return found
+
+
+def test_events_become_rows_appended_to_the_list(signed_in: Site) -> None:
     client = signed_in.follow("view=full")
     signed_in.publish(note(), note())
     assert text(client) == (
-        '<hx-partial hx-target="#timeline-rows > :nth-last-child(n+499)" hx-swap="delete"></hx-partial>'
         '<hx-partial hx-target="#timeline-rows" hx-swap="beforeend"><li>2</li><li>3</li></hx-partial>'
+        '<hx-partial hx-target="#list-total" hx-swap="innerHTML">3</hx-partial>'
     )
 
 
-def test_the_pinned_timeline_is_the_default_view(signed_in: Site) -> None:
+def test_the_pinned_timeline_is_the_default_view_and_keeps_sixty(signed_in: Site) -> None:
     client = signed_in.follow()
     signed_in.publish(note())
-    assert 'hx-target="#mini-rows" hx-swap="beforeend"' in text(client)
+    assert text(client) == (
+        '<hx-partial hx-target="#mini-rows > :nth-last-child(n+60)" hx-swap="delete"></hx-partial>'
+        '<hx-partial hx-target="#mini-rows" hx-swap="beforeend"><li>2</li></hx-partial>'
+    )
 
 
 def test_only_the_asked_connections_are_shown(signed_in: Site) -> None:
@@ -61,10 +74,12 @@ def test_only_the_asked_connections_are_shown(signed_in: Site) -> None:
     assert seqs(text(client)) == [3, 4]
 
 
-def test_what_was_committed_before_the_socket_opened_is_asked_for(signed_in: Site) -> None:
+def test_what_was_committed_before_the_socket_opened_is_read_from_the_store(signed_in: Site) -> None:
     signed_in.publish(*[note() for _ in range(5)])
     client = signed_in.socket("?c=1&view=full&after=2")
-    assert gaps(text(client)) == ["/timeline/rows?c=1&view=full&after=2&until=5"]
+    found = text(client)
+    assert found.startswith('<hx-partial hx-target="#timeline-rows" hx-swap="innerHTML">')
+    assert (seqs(found), above(found)) == ([1, 2, 3, 4, 5], [("1", "0")])
     signed_in.publish(note())
     assert seqs(text(client)) == [6]
 
@@ -78,42 +93,116 @@ def test_without_after_a_socket_begins_with_the_next_event(signed_in: Site) -> N
     client.close()
 
 
-def test_an_overflow_leaves_one_row_for_what_was_missed_and_goes_on_behind_it(signed_in: Site) -> None:
+def test_what_a_socket_was_too_slow_to_be_told_is_read_from_the_store(signed_in: Site) -> None:
     client = signed_in.follow()
     signed_in.publish(*[note() for _ in range(2001)])
-    assert gaps(text(client)) == ["/timeline/rows?after=1&until=2002"]
+    found = "".join(several(client, 2002))
+    assert seqs(found) == list(range(1943, 2003))
     signed_in.publish(note())
     assert seqs(text(client)) == [2003]
 
 
-def test_more_events_than_the_window_holds_are_cut_to_the_newest(signed_in: Site) -> None:
-    client = signed_in.follow()
-    keep = WINDOWS["mini"].keep
-    signed_in.publish(*[note() for _ in range(keep + 10)])
+def test_more_than_an_update_draws_begins_the_list_anew_and_says_how_many_were_not_drawn(
+    signed_in: Site,
+) -> None:
+    client = signed_in.follow("view=full")
+    most = WINDOWS["full"].most
+    signed_in.publish(*[note() for _ in range(most + 340)])
+    last = most + 341
+    found = several(client, last)
+    assert 'hx-target="#timeline-rows" hx-swap="innerHTML"' in found[0]
+    assert seqs("".join(found)) == list(range(last - most + 1, last + 1))
+    assert above("".join(found)) == [(str(last - most + 1), "340")]
+    assert '<hx-partial hx-target="#list-note" hx-swap="innerHTML"><i>340</i></hx-partial>' in found[0]
+    signed_in.publish(*[note() for _ in range(most + 2)])
+    assert above("".join(several(client, last + most + 2))) == [
+        (str(last + 3), "342")
+    ]  # in all, since it began
+
+
+def test_only_what_the_page_wants_to_see_is_counted(signed_in: Site) -> None:
+    client = signed_in.follow("view=full&c=2")
+    signed_in.publish(*[note(1 + n % 2) for n in range(300)])
+    found = "".join(several(client, 301))
+    assert seqs(found) == list(range(103, 302, 2))
+    assert above(found) == [("103", "50")]
+
+
+def test_the_list_is_bounded_and_its_first_row_always_leads_on(signed_in: Site) -> None:
+    client = signed_in.follow("view=full")
+    keep, most = WINDOWS["full"].keep, WINDOWS["full"].most
+    for n in range(3):
+        signed_in.publish(*[note() for _ in range(most)])
+        found = several(client, 1 + most * (n + 1))
+    assert seqs("".join(found)) == list(range(2 * most + 2, 3 * most + 2))
+    assert 'hx-target="#timeline-rows > :nth-last-child(n+201)" hx-swap="delete"' in found[0]
+    assert above("".join(found)) == [("2", "0")]
+    assert keep == 300
+
+
+def test_a_page_has_no_more_drawn_than_it_has_room_for(signed_in: Site) -> None:
+    client = signed_in.follow("view=full")
+    client.send("following 22")
+    signed_in.publish(note())
+    assert seqs(text(client)) == [2]
+    signed_in.publish(*[note() for _ in range(100)])
+    client.send("drawn")
     found = text(client)
-    assert seqs(found) == list(range(12, keep + 12))
-    assert "#mini-rows > :nth-last-child(n+1)" in found
+    assert (seqs(found), above(found)) == (list(range(73, 103)), [("73", "70")])
+
+
+def test_the_next_update_waits_until_the_page_has_drawn_the_last(signed_in: Site) -> None:
+    client, other = signed_in.follow("view=full"), signed_in.follow("view=full")
+    client.send("following 92")
+    signed_in.publish(note())
+    assert seqs(text(client)) == seqs(text(other)) == [2]
+    for seq in (3, 4, 5):
+        signed_in.publish(note())
+        assert seqs(text(other)) == [seq]  # it says nothing, so it is not waited for
+    assert client.receive(timeout=0) is None
+    client.send("drawn")
+    assert seqs(text(client)) == [3, 4, 5]
+
+
+def test_a_stopped_list_is_only_told_how_many_are_new_until_it_follows_again(signed_in: Site) -> None:
+    client, other = signed_in.follow("view=full"), signed_in.follow("view=full")
+    client.send("paused")
+    client.send("drawn")
+    for most in (3, 2):
+        signed_in.publish(*[note() for _ in range(most)])
+        text(other)
+    told = json.loads(text(client))
+    while told["new"] < 5:
+        told = json.loads(text(client))
+    assert told == {"new": 5, "more": False, "total": 6}
+    client.send("following 30")
+    assert seqs(text(client)) == [2, 3, 4, 5, 6]
+
+
+def test_what_came_while_a_list_was_stopped_did_not_come_too_fast(signed_in: Site) -> None:
+    client = signed_in.follow("view=full")
+    client.send("paused")
+    client.send("drawn")
+    signed_in.publish(*[note() for _ in range(150)])
+    assert json.loads(text(client)) == {"new": 150, "more": False, "total": 151}
+    client.send("following 92")
+    found = several(client, 151)
+    assert (seqs("".join(found)), above("".join(found))) == (list(range(52, 152)), [("52", "0")])
+    assert "list-note" not in "".join(found)
 
 
 def test_a_large_batch_comes_in_several_texts_in_order(signed_in: Site) -> None:
     client = signed_in.follow("view=full")
     signed_in.publish(*[note(pad="x" * 9000) for _ in range(20)])
-    found: list[str] = []
-    while len(seqs("".join(found))) < 20:
-        found.append(text(client))
+    found = several(client, 21)
     assert seqs("".join(found)) == list(range(2, 22))
     assert max(len(one.encode()) for one in found) < 65536
 
 
-def test_a_row_too_large_for_a_socket_is_left_to_http(signed_in: Site) -> None:
+def test_a_row_beyond_that_size_comes_alone(signed_in: Site) -> None:
     client = signed_in.follow()
-    signed_in.publish(note(pad="é" * (TEXT_BYTES // 2)))
-    assert gaps(text(client)) == ["/timeline/rows?after=1&until=2"]
-
-
-def test_a_push_as_large_as_the_window_removes_every_old_row() -> None:
-    assert ":nth-last-child(n+1)" in push(WINDOWS["mini"], "", 60)
-    assert ":nth-last-child(n+60)" in push(WINDOWS["mini"], "", 1)
+    signed_in.publish(note(), note(pad="é" * (TEXT_BYTES // 2)), note())
+    assert [seqs(one) for one in several(client, 4)] == [[2], [3], [4]]
 
 
 def test_a_closed_peer_is_noticed(signed_in: Site) -> None:
@@ -145,7 +234,7 @@ def test_a_place_becomes_free_when_a_socket_closes(start: Start) -> None:
         client = site.socket("?after=0")
         for _ in range(100):
             try:
-                assert gaps(text(client)) == ["/timeline/rows?after=0&until=1"]
+                assert seqs(text(client)) == [1]
                 return
             except ConnectionClosed:
                 client = site.socket("?after=0")
@@ -161,7 +250,7 @@ def unread(site: Site) -> socket.socket:
         "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n".encode()
     )
     seen = b""
-    while b"data-gap" not in seen:
+    while b"<li>" not in seen:
         seen += peer.recv(4096)
     return peer
 
@@ -202,4 +291,4 @@ def test_a_fault_while_rendering_ends_the_socket_and_nothing_else(
             client.receive(timeout=WAIT_S)
         assert caught.value.reason == 1012
         assert site.ask("GET", "/").text == "home"
-    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [AttributeError]
+    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [TypeError]

@@ -17,8 +17,9 @@ from inspector.console.console import Console
 from inspector.settings.paths import Paths
 from inspector.settings.targets import demo_spec
 from inspector.trace.recorder import Recorder
+from inspector.web import follow
 from inspector.web.app import create_app
-from inspector.web.follow import Owners, render_events, render_gap
+from inspector.web.follow import Owners
 from inspector.web.guard import Guard
 from inspector.web.palette import Option, rank_of
 from inspector.wire.events import C2S, LOCAL, S2C, Event, Journal
@@ -269,23 +270,42 @@ def test_a_recording_that_was_killed_says_how_far_it_goes(tmp_path: Path) -> Non
         recorder.close()
 
 
-def test_what_a_socket_missed_replaces_what_the_page_shows_of_it(page: Page) -> None:
-    page.emit(connected(1), *[line(f"n{n}") for n in range(19)])
-    html = page.get("/rows?view=full&after=5&until=12&t0=1&span=1000", part=True)
-    assert seqs(html) == list(range(6, 13))
-    assert 'hx-target="#gap12" hx-swap="outerHTML"' in html
-    assert "#since5 ~ tr.frame:has(~ #gap12)" in html
-    mini = page.get("/rows?view=mini&after=5&until=12", part=True)
-    assert re.findall(r'id="m(\d+)"', mini) == [str(n) for n in range(6, 13)]
+def test_what_a_socket_was_not_told_comes_from_the_store_as_the_page_filters_it(page: Page) -> None:
+    page.emit(connected(1), *[line(f"n{n}", 1 + n % 2) for n in range(300)])
+    with page.app.test_request_context("/live?view=full&kind=stderr&q=n29"):
+        from flask import request
+
+        shown = follow.newest(request.args, 100)
+        html = follow.render_rows(shown, request.args)
+    assert [row.seq for row in shown] == [31, *range(292, 302)]
+    assert seqs(html) == [31, *range(292, 302)]
 
 
-def test_more_than_a_window_was_missed_and_the_rest_is_fetched_above(page: Page) -> None:
+def test_the_row_above_leads_to_what_was_not_drawn(page: Page) -> None:
     page.emit(connected(1), *[line(f"n{n}") for n in range(1199)])
-    html = page.get("/rows?view=full&after=100&until=1200&t0=1&span=1000", part=True)
-    assert seqs(html) == list(range(701, 1201))
-    assert "after=100&amp;until=700" in html
-    last = page.get("/rows?view=full&after=100&until=200&t0=1&span=1000", part=True)
-    assert (seqs(last), "fetching" in last) == (list(range(101, 201)), False)
+    with page.app.test_request_context("/live?view=full&t0=1&span=1000&kind=stderr"):
+        from flask import request
+
+        html = follow.render_older(request.args, 1101, 1040)
+        nothing = follow.render_older(request.args, 1, 0)
+    assert "older events · 1,040 came too fast to draw, all are recorded" in html
+    assert nothing == ""
+    found = re.search(r'hx-get="(/rows\?[^"]*before=1101[^"]*)"', html)
+    assert found is not None
+    assert seqs(page.get(found[1].replace("&amp;", "&"), part=True)) == list(range(901, 1101))
+    whole = re.search(r'href="(/timeline\?[^"]*before=1101[^"]*)"', html)
+    assert whole is not None
+    assert seqs(page.get(whole[1].replace("&amp;", "&"))) == list(range(901, 1101))
+
+
+def test_the_pinned_column_leads_to_the_timeline_when_it_could_not_keep_up(page: Page) -> None:
+    with page.app.test_request_context("/live?view=mini"):
+        from flask import request
+
+        html = follow.render_older(request.args, 500, 40)
+        assert follow.render_older(request.args, 500, 0) == ""
+    assert 'href="/timeline?before=500"' in html
+    assert "40 came too fast" in html
 
 
 def test_a_pushed_row_is_the_row_of_the_page(page: Page) -> None:
@@ -298,18 +318,10 @@ def test_a_pushed_row_is_the_row_of_the_page(page: Page) -> None:
     with page.app.test_request_context(f"/live?{query}"):
         from flask import request
 
-        pushed = render_events(events, request.args)
+        session = page.console.recorder.session
+        pushed = follow.render_rows([follow.stored_of(event, session) for event in events], request.args)
     shown = re.findall(r"<tr class=\"frame .*?</tr>", html, re.DOTALL)
     assert re.findall(r"<tr class=\"frame .*?</tr>", pushed, re.DOTALL) == shown
-
-
-def test_a_gap_asks_for_itself(page: Page) -> None:
-    with page.app.test_request_context("/live?view=full&sides=1"):
-        from flask import request
-
-        html = render_gap("/rows?view=full&after=1&until=9", request.args)
-    assert 'id="gap9"' in html
-    assert 'hx-get="/rows?view=full&amp;after=1&amp;until=9"' in html
 
 
 def test_a_new_connection_of_a_server_is_known_as_its_own(page: Page) -> None:
