@@ -227,7 +227,9 @@ class HostCache(Generic[R]):
 
     def notified(self, server: str, notification: str, params: Any, now_us: int) -> list[Kept[R]]:
         """A notification arrived; returns what it ended. Also answers still on their way will be ended (row 30)."""
-        if not freshness.tells_of_change(notification):  # most: progress and log messages come by the thousand
+        if not freshness.tells_of_change(
+            notification
+        ):  # most: progress and log messages come by the thousand
             return []
         uri, ended = _uri(params), []
         verdicts = {
