@@ -430,5 +430,5 @@ def test_next_error_can_only_be_asked_for_when_there_is_one(page: Page) -> None:
 def test_the_foot_counts_the_events_of_the_server_that_is_shown(page: Page) -> None:
     page.emit(connected(1), connected(2, "other"), line("a"), line("b", 2), line("c"))
     html = page.get("/timeline?server=billing")
-    assert "<b>#1–#5</b>" in html and ">3 events of this server<" in html
+    assert "<b data-range>#1–#5</b>" in html and ">3 events of this server<" in html
     assert ">5 events of this recording<" in page.get("/timeline")
