@@ -431,4 +431,4 @@ def test_the_foot_counts_the_events_of_the_server_that_is_shown(page: Page) -> N
     page.emit(connected(1), connected(2, "other"), line("a"), line("b", 2), line("c"))
     html = page.get("/timeline?server=billing")
     assert "<b data-range>#1–#5</b>" in html and ">3 events of this server<" in html
-    assert ">5 events of this recording<" in page.get("/timeline")
+    assert '<span id="list-total">5</span> events of this recording<' in page.get("/timeline")
