@@ -28,7 +28,7 @@ window.putIn = ([text, base]) => {
 // What a pointer can work and a keyboard cannot.
 window.pointerOnly = () => {
   const works = "a[href], button, input, select, textarea, summary, [tabindex]";
-  const handled = "[data-do], [data-open], [data-copy], [hx-get], [hx-post], [data-href]";
+  const handled = "[data-do], [data-open], [data-copy], [hx-get], [hx-post], [data-href], [data-get]";
   return [...document.querySelectorAll(handled)].filter(e => {
     const alone = /every|load|delay|revealed|intersect|stale|from:|refresh/.test(e.getAttribute("hx-trigger") || "");
     return !alone && !e.matches(`${works}, form`) && !e.querySelector(works);

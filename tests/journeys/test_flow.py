@@ -63,7 +63,7 @@ def filters(page: Page) -> None:
 
 def moves(page: Page) -> None:
     blur(page)
-    rows = page.locator("#main .tbl tbody tr:is([hx-get], [data-href])")
+    rows = page.locator("#main .tbl tbody tr:is([hx-get], [data-href], [data-get])")
     press(page, "j")
     at = int(rows.evaluate_all("rows => rows.indexOf(document.activeElement)"))
     last = rows.count() - 1
