@@ -184,16 +184,18 @@
     else if (table) drawPair($("tr.frame--on", table) ?? $("tr.frame", table));
   });
 
-  // Follow: stick to the newest row until the person moves up. The socket is told, and tells a stopped list how many
-  // events are new; of each text it hears that it is drawn, so that it never sends more than this page can take.
+  // Follow: stick to the newest row until the person moves up. The socket is told, and counts for a stopped list; it
+  // hears of each text that it is drawn (web/pushing.py).
   const missed = new WeakMap();
   const sockets = new WeakMap();
 
+  function send(connection, word) {
+    if (connection?.socket?.readyState === 1) connection.socket.send(word);
+  }
+
   function tell(box) {
-    const socket = sockets.get(box)?.socket;
-    if (socket?.readyState !== 1) return;
     const row = $(".frame, .mini", box)?.offsetHeight || 20;
-    socket.send(follows(box) ? `following ${Math.ceil(box.clientHeight / row)}` : "paused");
+    send(sockets.get(box), follows(box) ? `following ${Math.ceil(box.clientHeight / row)}` : "paused");
   }
 
   on("htmx:ws:after:connection", (event) => {
@@ -208,12 +210,10 @@
     const news = message.data.startsWith("{") && JSON.parse(message.data);
     const box = followBox(event.target);
     if (news && box) {
-      const count = news.new.toLocaleString("en");
-      missed.set(box, news.more ? `over ${count}` : news.new);
+      missed.set(box, news.more ? `over ${news.new.toLocaleString("en")}` : news.new);
       paintFollow(box);
-      if ($("#list-total")) $("#list-total").textContent = news.total.toLocaleString("en");
     }
-    if (!news) requestAnimationFrame(() => connection.socket?.readyState === 1 && connection.socket.send("drawn"));
+    if (!news) requestAnimationFrame(() => send(connection, "drawn"));
     refresh();
   });
 
@@ -712,17 +712,8 @@
 
   on("toast", (event) => toast(event.detail?.text ?? "", Boolean(event.detail?.error)));
 
-  // What the list under it shows now.
-  function paintRange() {
-    const place = $("[data-range]");
-    const rows = place ? $$("#timeline-rows > .frame") : [];
-    const number = (row) => `#${Number(row.id.slice(1)).toLocaleString("en")}`;
-    if (rows.length) place.textContent = `${number(rows[0])}–${number(rows.at(-1))}`;
-  }
-
   function refresh() {
     prepare();
-    paintRange();
     watchFollow();
     tick();
   }
