@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import Any
 
 LIBRARIES = (
-    "anyio._backends._asyncio", "click", "flask", "flask_sock", "httpx2", "jsonschema", "jsonschema_rs", "mcp", "mcp.client.streamable_http", "mcp.client.sse",
+    "anyio._backends._asyncio", "click", "flask", "flask_sock", "httpx2", "jsonschema", "jsonschema_rs",
+    "mcp", "mcp.client.streamable_http", "mcp.client.sse",
     "mcp_types", "platformdirs", "psutil", "sqlite_utils",
 )  # fmt: skip
 SECONDS = 60
