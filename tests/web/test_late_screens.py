@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -93,4 +94,14 @@ def test_templates_are_compiled_once_in_a_folder_of_this_user_alone(
 
 def test_without_a_safe_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "absent"))
+    assert compiled() is None
+
+
+def test_a_folder_somebody_else_laid_out_is_not_read_from(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What lies there would be run."""
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / f"_jinja2-cache-{os.getuid()}").symlink_to(tmp_path / "theirs")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert compiled() is None
