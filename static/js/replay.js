@@ -7,6 +7,8 @@ document.addEventListener("click", (event) => {
 // What is typed and not kept yet is what is meant: it goes along with the order to send.
 document.addEventListener("submit", (event) => {
   if (!event.target.matches("#send, #send-one")) return;
+  // So are the boxes as they stand, though the answer that counts them may be on its way.
+  event.target.elements.pick?.setAttribute("value", new FormData(document.getElementById("choose")).getAll("pick").join(","));
   event.target.elements.typed?.remove(); // of an earlier order, when somebody came back to this page
   const typed = document.querySelector(".rp__params");
   if (!typed || typed.value === typed.defaultValue) return;

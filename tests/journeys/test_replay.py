@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from .conftest import ROOT, Complaints, start_console
 
@@ -46,15 +46,21 @@ def test_a_call_is_edited_replayed_and_compared_with_keyboard_and_mouse(
         row.locator(".rp__k").click()
         expect(row.locator("input")).to_be_checked()
         expect(page.locator(".rp__t tr.on")).to_contain_text("look")
+        expect(page.locator(".rp__sum")).to_contain_text("2 ticked")
         row.focus()
-        page.keyboard.press(" ")
+        held = list[Route]()
+        page.route("**/replay?**", lambda route: held.append(route))
+        with page.expect_request("**/replay?**"):
+            page.keyboard.press(" ")
         expect(row.locator("input")).not_to_be_checked()
 
-        # What is typed and not left yet is what is sent.
-        page.locator(".rp__params").fill('{"name": "look", "arguments": {"n": 12345678901234567891}}')
+        # What is typed and not left yet is what is sent; so are the boxes, whose count has not come yet.
+        params.fill('{"name": "look", "arguments": {"n": 12345678901234567891}}')
+        assert len(held) == 1
         page.locator("#run").click()
         expect(page.locator("#again")).to_be_visible()
-        expect(page.locator("#v-1")).to_contain_text("changed")
+        page.unroute("**/replay?**")
+        expect(page.locator("#v-1")).to_contain_text("changed 1")
         page.locator("#p0").click()
         expect(page.locator("#explain del").first).to_have_text("12345678901234567890")
         expect(page.locator("#explain ins").first).to_have_text("12345678901234567891")
