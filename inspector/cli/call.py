@@ -234,6 +234,6 @@ def show(found: Outcome) -> None:
     if "structuredContent" in result and not result.get("content"):
         print_document(result["structuredContent"], indent=2)
     verdict = f", output {found.output.verdict}" if found.output is not None else ""
-    warn(f"{found.what} in {found.ms:.1f} ms{verdict}")
+    warn(f"{found.what.replace('_', ' ')} in {found.ms:.1f} ms{verdict}")
     for problem in found.output.errors if found.output is not None else ():
         warn(f"  outputSchema: {printable(problem.path) or 'the whole'}: {printable(problem.message)}")

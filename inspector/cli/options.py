@@ -13,6 +13,7 @@ import click
 
 from inspector.cli.terminal import printable, warn
 from inspector.errors import UsageError
+from inspector.settings.commands import command_name
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import DECLARABLE, ERAS, STDIO, ServerSpec, Timeouts
@@ -79,7 +80,7 @@ def spec_of(words: tuple[str, ...], options: dict[str, Any], *, configured: bool
             raise UsageError(f"Both {words[0]} and a command after -- were given", "Give one target")
         if not argv:
             raise UsageError("There is no command after --", "Write the server's command there")
-        spec = ServerSpec(Path(argv[0]).name or argv[0], argv=argv, source="command line")
+        spec = ServerSpec(command_name(argv), argv=argv, source="command line")
     elif len(words) == 1:
         paths = Paths.locate(options["data_dir"])
         known = ServerList(paths.servers).all() if configured and paths.servers.exists() else {}

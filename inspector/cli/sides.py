@@ -18,6 +18,7 @@ from inspector.cli.terminal import printable, warn
 from inspector.console.listed import snapshot_of
 from inspector.console.sides import read_file
 from inspector.errors import UsageError
+from inspector.settings.commands import command_name
 from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import STDIO, ServerSpec
@@ -45,7 +46,7 @@ def sources(words: tuple[str, ...], options: dict[str, Any]) -> list[Source]:
     if argv is not None:
         if not argv:
             raise UsageError("There is no command after --", "Write the server's command there")
-        name = Path(argv[0]).name or argv[0]
+        name = command_name(argv)
         found.append(Source(name, ServerSpec(name, argv=argv, source="command line")))
     if options["record"] is not None and sum([each.spec is not None for each in found]) != 1:
         raise UsageError("--record is for exactly one server", "Leave it out, or record each with `list`")

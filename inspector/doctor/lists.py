@@ -65,9 +65,10 @@ def _failed(what: str, problem: LoupeError) -> Step:
 
 
 def _listed(what: str, found: Walk, listing: Listing) -> Step:
+    noun = what.removesuffix("s") if len(listing.items) == 1 else what
     size = sum(page.wire_bytes for page in listing.pages)
     pages = f" in {len(found.pages)} pages" if len(found.pages) > 1 else ""
-    text = f"{len(listing.items):,} {what}{pages}, {size:,} bytes."
+    text = f"{len(listing.items):,} {noun}{pages}, {size:,} bytes."
     facts = {"count": len(listing.items), "wire_bytes": size, "pages": len(found.pages)}
     if found.problem:
         return Step(

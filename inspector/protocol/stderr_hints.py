@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 _OLD_SDK: Final = (
-    r"has no attribute '(list_|call_)|No module named 'mcp\.server\.fastmcp'|cannot import name '\w+' from 'mcp"
+    r"has no attribute '(list_|call_)|No module named 'mcp\.server\.fastmcp'|cannot import name '\w+' from 'mcp[.']"
     r"|'mcp<2'"
 )
 _CREDENTIAL: Final = r"api[ _-]?key|token|credentials?|secret|password"
@@ -19,6 +19,11 @@ _HINTS: Final = (
     (
         _OLD_SDK,
         "The server was written for the MCP SDK 1.x and runs with 2.x: install it with 'mcp<2' in a venv of its own.",
+    ),
+    (
+        r"ImportError: cannot import name|does not provide an export named",
+        "Its program and a package it loads do not fit each other, as two versions may not: install another version"
+        " of it, or of that package.",
     ),
     (
         r"ModuleNotFoundError|ImportError|Cannot find module|ERR_MODULE_NOT_FOUND",
@@ -36,6 +41,10 @@ _HINTS: Final = (
     (
         r"(?m:^(/bin/)?(ba|z|da)?sh: (line )?(\d+: )?\S+:( command)? not found)|could not determine executable to run",
         "The package has no program of that name, or it is not installed: install it, or name its program.",
+    ),
+    (
+        r"(?m:^(\S*/)?env: [‘'\"]?[\w.+-]+[’'\"]?: No such file or directory)",
+        "The interpreter its first line names is not on its PATH: install that, or give the server a PATH that has it.",
     ),
     (
         r"ENOENT|No such file or directory|FileNotFoundError",

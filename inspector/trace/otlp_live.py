@@ -18,6 +18,7 @@ from urllib.parse import unquote, urlsplit
 
 from inspector.errors import UsageError
 from inspector.protocol.headers import not_carried
+from inspector.settings.extras import install_command
 from inspector.trace.file import event_fields
 from inspector.trace.otlp_records import Record, Telling
 from inspector.trace.otlp_send import Road
@@ -63,7 +64,7 @@ def endpoint_of(text: str) -> str:
     try:
         import_module("inspector.trace.otlp_proto")
     except ImportError:
-        remedy = "Install it: pip install 'mcp-loupe[otel]'"
+        remedy = f"Install it: {install_command('otel')}"
         raise UsageError("--otlp needs the extra [otel], which is not installed", remedy) from None
     path = parts.path.rstrip("/")
     return parts._replace(path=path if path.endswith(TRACES) else f"{path}{TRACES}").geturl()

@@ -22,6 +22,7 @@ from inspector.discovery.code.provenance import POLICIES, Policy
 from inspector.discovery.code.stubs import Finding, Level, Stubs
 from inspector.discovery.ledger import percent
 from inspector.errors import LoupeError, UsageError
+from inspector.settings.extras import install_command
 from inspector.web.frame import console, event_link, shell
 from inspector.web.guard import spawns
 from inspector.web.labels import labels
@@ -195,7 +196,7 @@ def screen(
     context: dict[str, Any] = {
         "choices": choices, "code": code, "saved": list(saved), "problem": problem,
         "script": name if name in saved else "",
-        "installed": installed(), "run": run, "recent": scripts().recent()[:8],
+        "installed": installed(), "install": install_command("code"), "run": run, "recent": scripts().recent()[:8],
         "typed": request.form if problem else written(run.rules if run else Rules(flows="ask")),
         "limits": limit_fields(), "policies": POLICIES,
         "keys_query": urlencode([("server", key) for key in chosen]), "chosen": chosen, "writing": None,

@@ -199,6 +199,8 @@ class StdioTransport:
         if self.link.stats.frames_in == 0 and self.link.noise_heads:
             said = self.link.noise_heads[0][:80]
             return f"It printed “{said}” on stdout, which is no frame: is this the command of the MCP server?"
+        if self.server is not None and self.server.outcome.get("signal") == "SIGKILL":
+            return "SIGKILL mostly comes from outside, as from a system out of memory: look there, then reconnect"
         if not self.link.stderr:
             return "Reconnect to start it again"
         read = "Read its last stderr lines, then reconnect"

@@ -129,6 +129,7 @@ def test_what_is_not_understood_comes_with_the_next_thing_to_try(here: Path, tex
         ("docker run -i --rm -e TOKEN -v /a:/b ghcr.io/owner/four", "four"),
         ("python -m five.server", "five.server"),
         ("/usr/bin/six --db-path x.db", "six"),
+        ("/opt/n/node /srv/seven/build/eight.js", "eight"),
         ("npx", "npx"),
     ],
 )

@@ -29,6 +29,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from inspector.errors import UsageError
+from inspector.settings.extras import install_command
 from inspector.trace import otlp_live, otlp_proto, otlp_send
 from inspector.trace.otlp_live import Exporter, endpoint_of, headers_of, logs_endpoint
 from inspector.trace.redact import Redactor, Rules
@@ -256,7 +257,7 @@ def test_without_the_extra_the_sentence_says_what_to_install(monkeypatch: pytest
     monkeypatch.setitem(sys.modules, "opentelemetry.proto.common.v1.common_pb2", None)
     with pytest.raises(UsageError, match="needs the extra") as told:
         endpoint_of("http://h:4318")
-    assert told.value.remedy == "Install it: pip install 'mcp-loupe[otel]'"
+    assert told.value.remedy == f"Install it: {install_command('otel')}"
 
 
 def test_an_address_is_the_collectors_own_or_that_of_its_traces() -> None:

@@ -378,7 +378,8 @@ def test_adding_without_connecting_starts_nothing(screen: Screen) -> None:
     answer = screen.post("/servers/add", target="npx -y thing", do="save")
     assert answer.headers["Location"] == "/servers?added=thing"
     assert screen.console.server("thing").state == "never"
-    assert "Nothing was started" in screen.get("/servers?added=thing")
+    told = notice(screen, "/servers?added=thing")
+    assert "Nothing was started" in told and 'name="key" value="thing"' in told and "Connect</button>" in told
 
 
 def test_pasted_json_of_one_server_is_spread_over_the_form_and_of_several_is_chosen_from(
@@ -454,6 +455,10 @@ def test_choosing_no_entry_is_said_and_an_upload_is_read_like_pasted_text(screen
     assert screen.console.servers_file.get("a").source == "uploaded my.json"
 
 
+def notice(screen: Screen, path: str) -> str:
+    return screen.get(path).split('role="status">')[1].split("</div>")[0]
+
+
 def test_ticked_entries_connect_at_once_but_what_was_warned_of_or_changed_since_is_shown_again(
     screen: Screen,
 ) -> None:
@@ -472,6 +477,8 @@ def test_ticked_entries_connect_at_once_but_what_was_warned_of_or_changed_since_
     assert answer.headers["Location"] == "/servers/connect/confirm?key=loads&key=swapped"
     assert screen.listed() == ["plain", "loads", "swapped"]
     assert [key for key in screen.listed() if screen.state.openings.current(key)] == ["plain"]
+    told = notice(screen, "/servers?added=plain")
+    assert "Saved" in told and "Nothing was started" not in told and "Connect" not in told
     screen.post("/servers/plain/stop")
     screen.settled("plain")
 

@@ -66,6 +66,7 @@ def test_a_death_during_a_call_is_told_with_its_code_or_signal(
     waiting = [connection.submit("tools/call", call("never_answer")) for _ in range(3)]
     problem = lost(connection, name, **arguments)
     assert problem.message == message
+    assert problem.remedy.startswith("SIGKILL mostly comes from outside") == ("SIGKILL" in message)
     assert {key: problem.facts.get(key) for key in facts} == facts
     for future in waiting:
         with pytest.raises(ConnectionLost, match=message):

@@ -28,6 +28,7 @@ from inspector.discovery.code.runtime import (
     ScriptFailed,
 )
 from inspector.errors import UsageError
+from inspector.settings.extras import install_command
 
 NAME: Final = "script.py"
 _UNKNOWN: Final = re.compile(r"Name `(\w+)` used when not defined")
@@ -83,7 +84,7 @@ class MontyRuntime:
                 except ImportError:
                     raise UsageError(
                         "Code mode needs its sandbox, which is not installed",
-                        "Run: pip install 'mcp-loupe[code]'",
+                        f"Run: {install_command('code')}",
                     ) from None
                 self._monty = pydantic_monty
                 pool = pydantic_monty.Monty(

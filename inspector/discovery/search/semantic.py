@@ -11,6 +11,7 @@ from inspector.discovery.registry import Tool
 from inspector.discovery.search.method import Found
 from inspector.discovery.search.words import fields
 from inspector.errors import UsageError
+from inspector.settings.extras import install_command
 
 
 class Semantic:
@@ -71,7 +72,7 @@ def _load() -> Any:
     except ImportError:
         raise UsageError(
             "Search by meaning needs the extra [semantic], which is not installed",
-            "pip install 'mcp-loupe[semantic]', or choose keyword",
+            f"{install_command('semantic')}, or choose keyword",
         ) from None
     folder = Path(str(wordllama.__file__)).parent
     return wordllama.WordLlama.load(cache_dir=str(folder), disable_download=True)
