@@ -56,14 +56,17 @@ def blur(page: Page) -> None:
 
 
 def filters(page: Page) -> None:
+    field = page.locator("#main [data-filter]")
+    expect(field).to_be_visible()
     press(page, "/")
-    expect(page.locator("#main [data-filter]")).to_be_focused()
+    expect(field).to_be_focused()
     press(page, "Escape")
 
 
 def moves(page: Page) -> None:
     blur(page)
     rows = page.locator("#main .tbl tbody tr:is([hx-get], [data-href], [data-get])")
+    expect(rows.first).to_be_visible()
     press(page, "j")
     at = int(rows.evaluate_all("rows => rows.indexOf(document.activeElement)"))
     last = rows.count() - 1
@@ -205,6 +208,7 @@ def test_every_key_in_the_list_of_a_screen_does_what_it_says(page: Page, screen:
     press(page, "?")
     listed = page.locator("#keys dl").first.locator("dt").all_inner_texts()
     press(page, "Escape")
+    expect(page.locator("#keys")).to_be_hidden()
     assert listed == list(drivers) == [key for key, _ in OF[screen]]
     for drive in drivers.values():
         drive(page)
