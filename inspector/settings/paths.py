@@ -85,13 +85,22 @@ class Paths:
         return self
 
 
+def private_cache(name: str) -> Path:
+    """A folder (0700) for what can be made anew, the same whatever the data folder. Raises StorageError."""
+    folder = platformdirs.user_cache_path(_APP, appauthor=False) / name
+    _ensure_folder(folder)
+    return folder
+
+
 def _ensure_folder(folder: Path) -> None:
     try:
         if folder.exists() and not folder.is_dir():
             raise StorageError(
                 f"{folder} is a file, not a folder.", "Give a folder with --data-dir (or MCP_LOUPE_DATA)."
             )
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for missing in [each for each in reversed(folder.parents) if not each.exists()]:
+            missing.mkdir(mode=0o700, exist_ok=True)  # `parents` goes by the umask: who can write there can swap ours
+        folder.mkdir(mode=0o700, exist_ok=True)
         if not is_ours(folder.stat()):
             raise StorageError(
                 f"{folder} belongs to another user, who could change what is in it.",

@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import Any, Final
 from wsgiref.types import StartResponse, WSGIEnvironment
 
-from flask import Flask
+from flask import Flask, request
+from flask.typing import ResponseReturnValue
 from werkzeug.routing import BuildError, Rule
 
 LATE: Final[Mapping[str, tuple[str, ...]]] = {
@@ -21,6 +22,8 @@ LATE: Final[Mapping[str, tuple[str, ...]]] = {
     "replay": ("replay", "replay_runs"),
 }
 """By the word their addresses begin with: modules of this folder, with a blueprint of their name; /WORD is WORD.index."""
+_FAILED: Final = "loupe.late"
+"""Where a request keeps what came of loading its screen, until the guard has looked at it."""
 
 
 class GrowingFlask(Flask):
@@ -41,17 +44,31 @@ class GrowingFlask(Flask):
         self.url_build_error_handlers.append(self._build_late)
 
     def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        self.load(str(environ["PATH_INFO"]).split("/", 2)[1:2])
+        try:
+            self.load(str(environ["PATH_INFO"]).split("/", 2)[1:2])
+        except Exception as error:  # any at all: an answer of werkzeug's own would pass by the guard and its headers
+            environ[_FAILED] = error
         return super().wsgi_app(environ, start_response)
 
     def load(self, words: Iterable[str] | None = None) -> None:
-        """Import and register the screens whose addresses begin so, unless that is done; without words, all."""
+        """Import and register the screens whose addresses begin so, unless that is done; without words, all.
+
+        What fails half-way (no memory, no file handle) is tried again by the next request.
+        """
         for word in list(self._late) if words is None else words:
             if word in self._late:
                 with self._loading:
-                    for module in self._late.get(word, ()):
-                        self.register_blueprint(import_module(f"{__package__}.{module}").blueprint)
+                    modules = [import_module(f"{__package__}.{name}") for name in self._late.get(word, ())]
+                    for module in modules:
+                        if module.blueprint.name not in self.blueprints:
+                            self.register_blueprint(module.blueprint)
                     self._late.pop(word, None)
+
+    def dispatch_request(self) -> ResponseReturnValue:
+        """After the guard: a signed-in browser is told that its screen could not be loaded."""
+        if (error := request.environ.get(_FAILED)) is not None:
+            raise error
+        return super().dispatch_request()
 
     def _build_late(self, error: Exception, endpoint: str, values: dict[str, Any]) -> str:
         """An address within a late screen, which only that screen can make."""

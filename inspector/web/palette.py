@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from flask import render_template, request, url_for
@@ -21,19 +22,30 @@ MOST_ON_PAGE: Final = 60
 RECENT: Final = 5
 """Recordings offered before anything is typed."""
 SEARCHED: Final = 500
+ASKED: Final = 80
+"""Characters of what is typed that are looked for, and with `LOOKED_AT` what one option can cost."""
+LOOKED_AT: Final = 300
+"""Characters of a name that are looked at: a server may choose one of a megabyte."""
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A line of the palette. post: it is sent with POST and `fields`, for it starts something."""
+    """A line of the palette. post: it is sent with POST and `fields`, for it starts something.
+
+    to: its address, or what makes it: of ten thousand tools fourteen are shown.
+    """
 
     group: str
     label: str
-    href: str
+    to: str | Callable[[], str]
     icon: str
     note: str = ""
     post: bool = False
     fields: Sequence[tuple[str, str]] = ()
+
+    @property
+    def href(self) -> str:
+        return self.to if isinstance(self.to, str) else self.to()
 
 
 Groups = list[tuple[str, list[Option]]]
@@ -41,7 +53,7 @@ Groups = list[tuple[str, list[Option]]]
 
 def show() -> str:
     """Options for `q`. The dialog has screens and servers already: htmx gets the rest only."""
-    text = request.args.get("q", "").strip().lower()
+    text = request.args.get("q", "").strip()[:ASKED].lower()
     servers = console().servers()
     if is_partial():
         recent = list(_recordings())[:RECENT] if not text else []
@@ -66,9 +78,14 @@ def grouped(text: str, options: Iterable[Option], most: int = MOST) -> Groups:
 
 def rank_of(text: str, option: Option) -> int | None:
     """How well an option fits every word: 0 at the start of its name, more for less; None when one does not fit."""
-    label, note = option.label.lower(), option.note.lower()
-    ranks = [_rank(word, label, note) for word in text.split()]
-    return None if None in ranks else sum(rank for rank in ranks if rank is not None)
+    label, note = option.label[:LOOKED_AT].lower(), option.note[:LOOKED_AT].lower()
+    total = 0
+    for word in text.split():
+        rank = _rank(word, label, note)
+        if rank is None:
+            return None
+        total += rank
+    return total
 
 
 def _rank(word: str, label: str, note: str) -> int | None:
@@ -154,15 +171,15 @@ def _items(server: Server, name: str) -> Iterator[Option]:
     for what, group in ((TOOLS, "Tools"), (PROMPTS, "Prompts"), (RESOURCES, "Resources")):
         catalog = console().catalogs.known(server.key, what) if server.tools is not None else None
         for measure in catalog.measured.measures if catalog is not None else ():
-            if measure.name is None:
-                continue
-            if what != RESOURCES and has_utf8(measure.name):
-                href = url_for(
-                    "calls.show", key=server.key, what=what if what != TOOLS else None, tool=measure.name
-                )
-            else:  # no address can carry the name, or it is not what is asked for; its definition is in the catalog
-                href = url_for("catalog.show", key=server.key, what=what)
-            yield Option(group, measure.name, href, "tool", name)
+            if measure.name is not None:
+                yield Option(group, measure.name, partial(_item, server.key, what, measure.name), "tool", name)
+
+
+def _item(key: str, what: str, name: str) -> str:
+    if what != RESOURCES and len(name) <= LOOKED_AT and has_utf8(name):
+        return url_for("calls.show", key=key, what=what if what != TOOLS else None, tool=name)
+    # No address can carry the name, or it is not what is asked for; its definition is in the catalog.
+    return url_for("catalog.show", key=key, what=what)
 
 
 def _recordings() -> Iterator[Option]:
@@ -172,4 +189,5 @@ def _recordings() -> Iterator[Option]:
         if one.id != current:
             label = one.title or one.opened or f"Session {one.id}"
             note = f"{one.started_at[:16].replace('T', ' ')} · {one.events:,} events"
-            yield Option("Recordings", label, url_for("timeline.show", session=one.id), "traces", note)
+            where = partial(url_for, "timeline.show", session=one.id)
+            yield Option("Recordings", label, where, "traces", note)

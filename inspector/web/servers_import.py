@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from flask import Blueprint, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
@@ -21,6 +22,12 @@ from inspector.web.servers_preview import digest, preview, warnings
 from inspector.web.servers_state import state
 
 imports = Blueprint("imports", __name__)
+
+ROOM: Final = 300_000
+"""Characters of a page for entries to choose from: one that is there is shown whole, or says that it is not."""
+_ENTRY: Final = 900
+"""What an entry costs beside its own texts, and what a value costs that it asks for."""
+MOST_PROBLEMS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +48,11 @@ class Choice:
 
 
 def choices(
-    imported: Imported, known: Sequence[ServerSpec], ticked: Sequence[str] | None = None
+    imported: Imported, known: Sequence[ServerSpec], ticked: Collection[str] | None = None
 ) -> list[Choice]:
     """Every usable entry; until a person chose, those that are new and not disabled are ticked."""
-    starts = [_start(spec) for spec in known]
+    starts = {_start(spec) for spec in known}
+    asked_for = _by_server(imported)
     found = []
     for spec in imported.specs:
         is_known, disabled = _start(spec) in starts, spec.name in imported.disabled
@@ -58,11 +66,37 @@ def choices(
                 disabled=disabled,
                 known=is_known,
                 ticked=spec.name in ticked if ticked is not None else not (is_known or disabled),
-                asks=[one for one in imported.unresolved if one.server == spec.name],
+                asks=asked_for.get(spec.name, []),
                 warnings=warnings(spec),
                 digest=digest(spec),
             )
         )
+    return found
+
+
+def fitting(imported: Imported) -> Imported:
+    """The entries, from the first on, that one page can show; what is not shown cannot be chosen."""
+    asked_for, room, specs = _by_server(imported), ROOM, list[ServerSpec]()
+    for spec in imported.specs:
+        texts = [*spec.argv, spec.cwd or "", spec.url or "", *spec.env, *spec.headers, spec.name]
+        asks = asked_for.get(spec.name, [])
+        labels = [text for ask in asks for text in (ask.label, ask.placeholder, ask.default or "", spec.name)]
+        room -= sum(map(len, texts + labels)) + _ENTRY * (1 + len(asks))
+        if specs and room < 0:
+            break
+        specs.append(spec)
+    problems = imported.problems[:MOST_PROBLEMS]
+    if (more := len(imported.problems) - len(problems)) > 0:
+        problems.append(f"{more:,} more such sentences are left out.")
+    if (more := len(imported.specs) - len(specs)) > 0:
+        problems.insert(0, f"{more:,} more entries do not fit this page: put them into a file of their own.")
+    return replace(imported, specs=specs, problems=problems)
+
+
+def _by_server(imported: Imported) -> dict[str, list[Unresolved]]:
+    found: dict[str, list[Unresolved]] = {}
+    for one in imported.unresolved:
+        found.setdefault(one.server, []).append(one)
     return found
 
 
@@ -81,10 +115,10 @@ def chooser(
     path: str = "",
     text: str = "",
     error: str = "",
-    ticked: Sequence[str] | None = None,
+    ticked: Collection[str] | None = None,
 ) -> str:
     """The page that lets a person choose entries. path: the file, or text: what was pasted, to read again."""
-    known = list(console().servers_file.all().values())
+    imported, known = fitting(imported), list(console().servers_file.all().values())
     return render_template(
         "servers/import.html",
         shell=shell("servers"),
@@ -152,7 +186,7 @@ def add_chosen() -> Response:
     else:
         source = request.form.get("source", "pasted text")
         imported = pasted(text) if source == "pasted text" else read_config(text, source)
-    ticked = request.form.getlist("entry")
+    imported, ticked = fitting(imported), set(request.form.getlist("entry"))
     chosen = [spec for spec in imported.specs if spec.name in ticked]
     if not chosen:
         page = chooser(imported, path=path, text=text, error="Choose at least one entry.", ticked=ticked)

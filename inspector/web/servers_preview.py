@@ -21,6 +21,7 @@ from inspector.settings.seal import TYPED, UNSEALED
 from inspector.settings.spec import ServerSpec
 from inspector.settings.targets import DEMOS, demo_spec
 from inspector.settings.variables import Variable, expand_environment, placeholders, unresolved, variables
+from inspector.web.marks import MARKS, begins_hidden
 
 _KEY: Final = secrets.token_bytes(32)
 """Of this run. A digest covers secret values and is in pages: without a key, short ones could be guessed from it."""
@@ -48,6 +49,8 @@ _IN_COMMAND: Final = (
     (r"(?:^|\s)(--privileged)(?=\s|$)", "{} gives the container the rights of the host."),
 )
 """(pattern in the words of a command joined by spaces, sentence about its first group)."""
+SHOWN_WHOLE: Final = 20_000
+"""Characters of a definition that a page surely shows, each escaped (`marks.HTML`)."""
 _SHELL_WORDS: Final = frozenset(("&&", "||", "|", ";", "&", ">", ">>", "<", "2>", "2>&1"))
 _SHELL_COMMANDS: Final = frozenset(("cd", "source", ".", "export"))
 _LOADS_CODE: Final = re.compile(
@@ -173,11 +176,23 @@ def is_demo(spec: ServerSpec) -> bool:
 def warnings(spec: ServerSpec) -> list[str]:
     """Sentences about what in this definition deserves a second look; matches are hints, not proof."""
     found = _url_warnings(spec) if spec.url is not None else _command_warnings(spec)
-    return found + [
+    return _unshown(spec) + found + [
         f"The value of the environment variable {one.name} goes into {one.place}"
         + (", which every user of this machine can see (ps)." if _in_argv(one) else ".")
         for one in variables(spec)
     ]
+
+
+def _unshown(spec: ServerSpec) -> list[str]:
+    """Padding that pushes what is run out of the part of a text that a page shows."""
+    texts = [*spec.argv, spec.cwd or "", spec.url or "", *spec.env, *spec.headers]
+    length = sum(map(len, texts))
+    hidden = sum(char not in "\n\t" and begins_hidden(char) for text in texts for char in text)
+    if length > SHOWN_WHOLE:
+        return [f"It is {length:,} characters long, more than this page shows: read it where it is written."]
+    if hidden > MARKS:
+        return [f"It has {hidden:,} invisible characters, more than this page marks one by one."]
+    return []
 
 
 def _in_argv(one: Variable) -> bool:

@@ -179,6 +179,16 @@ def test_a_tool_whose_name_has_no_utf8_is_found_in_the_palette_and_leads_to_the_
         assert ">U+D800</span>bad" in answer.text
 
 
+def test_names_of_any_length_cost_the_palette_no_more_than_their_share(tmp_path: Path) -> None:
+    tools = [{"name": f"{at}{'<' * 200_000}", "inputSchema": {"type": "object"}} for at in range(20)]
+    with console_of(tmp_path, {"odd": replayed(tmp_path, "odd", tools)}) as (console, client):
+        (key,) = console.servers_file.all()
+        console.connect(key)
+        answer = client.get("/palette", query_string={"q": "<" * 5_000}, base_url=ORIGIN)
+    assert answer.text.count(f'href="/catalog/{key}/tools"') == 20
+    assert len(answer.text) < 400_000
+
+
 def test_recorded_fields_with_half_of_a_surrogate_pair_are_shown_under_every_tab(tmp_path: Path) -> None:
     with console_of(tmp_path, {}) as (console, client):
         seq = console.journal.emit(

@@ -459,6 +459,41 @@ def notice(screen: Screen, path: str) -> str:
     return screen.get(path).split('role="status">')[1].split("</div>")[0]
 
 
+@pytest.mark.parametrize(
+    ("padding", "said"),
+    [
+        ("#" * 130_000, "characters long, more than this page shows"),
+        ("\u200b" * 300, "It has 300 invisible characters"),
+    ],
+)
+def test_what_a_page_cannot_show_whole_is_not_connected_from_it(
+    padding: str, said: str, screen: Screen
+) -> None:
+    entry = {"command": sys.executable, "args": ["-c", padding + "\nimport here"]}
+    text = json.dumps({"mcpServers": {"long": entry}})
+    page = screen.post("/servers/add/import/read", status=200, text=text).get_data(as_text=True)
+    seen = re.findall(r'name="seen" value="([^"]+)"', page)
+    assert len(seen) == 1 and said in page
+    answer = screen.post("/servers/add/import", text=text, entry="long", seen=seen, do="connect")
+    assert answer.headers["Location"] == "/servers/connect/confirm?key=long"
+    assert said in screen.get("/servers/connect/confirm?key=long")
+
+
+def test_a_page_offers_the_entries_that_fit_it_and_takes_no_others(screen: Screen) -> None:
+    entries = {f"s{at}": {"command": "x" * 5_000} for at in range(100)} | {f"b{at}": 1 for at in range(500)}
+    text = json.dumps({"mcpServers": entries})
+    page = screen.post("/servers/add/import/read", status=200, text=text).get_data(as_text=True)
+    offered = page.count('name="entry"')
+    assert 0 < offered < 100
+    assert f"{100 - offered} more entries do not fit this page" in page
+    assert "400 more such sentences" in page
+    assert len(page) - len(text) < 400_000
+    answer = screen.post("/servers/add/import", status=422, text=text, entry=f"s{offered}")
+    assert "Choose at least one" in answer.get_data(as_text=True)
+    screen.post("/servers/add/import", text=text, entry=f"s{offered - 1}")
+    assert list(screen.console.servers_file.all()) == [f"s{offered - 1}"]
+
+
 def test_ticked_entries_connect_at_once_but_what_was_warned_of_or_changed_since_is_shown_again(
     screen: Screen,
 ) -> None:
