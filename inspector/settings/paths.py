@@ -99,7 +99,9 @@ def _ensure_folder(folder: Path) -> None:
                 f"{folder} is a file, not a folder.", "Give a folder with --data-dir (or MCP_LOUPE_DATA)."
             )
         for missing in [each for each in reversed(folder.parents) if not each.exists()]:
-            missing.mkdir(mode=0o700, exist_ok=True)  # `parents` goes by the umask: who can write there can swap ours
+            missing.mkdir(
+                mode=0o700, exist_ok=True
+            )  # `parents` goes by the umask: who can write there can swap ours
         folder.mkdir(mode=0o700, exist_ok=True)
         if not is_ours(folder.stat()):
             raise StorageError(

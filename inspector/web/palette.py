@@ -172,7 +172,9 @@ def _items(server: Server, name: str) -> Iterator[Option]:
         catalog = console().catalogs.known(server.key, what) if server.tools is not None else None
         for measure in catalog.measured.measures if catalog is not None else ():
             if measure.name is not None:
-                yield Option(group, measure.name, partial(_item, server.key, what, measure.name), "tool", name)
+                yield Option(
+                    group, measure.name, partial(_item, server.key, what, measure.name), "tool", name
+                )
 
 
 def _item(key: str, what: str, name: str) -> str:

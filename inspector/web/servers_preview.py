@@ -176,11 +176,15 @@ def is_demo(spec: ServerSpec) -> bool:
 def warnings(spec: ServerSpec) -> list[str]:
     """Sentences about what in this definition deserves a second look; matches are hints, not proof."""
     found = _url_warnings(spec) if spec.url is not None else _command_warnings(spec)
-    return _unshown(spec) + found + [
-        f"The value of the environment variable {one.name} goes into {one.place}"
-        + (", which every user of this machine can see (ps)." if _in_argv(one) else ".")
-        for one in variables(spec)
-    ]
+    return (
+        _unshown(spec)
+        + found
+        + [
+            f"The value of the environment variable {one.name} goes into {one.place}"
+            + (", which every user of this machine can see (ps)." if _in_argv(one) else ".")
+            for one in variables(spec)
+        ]
+    )
 
 
 def _unshown(spec: ServerSpec) -> list[str]:
