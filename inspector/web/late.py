@@ -46,9 +46,8 @@ class GrowingFlask(Flask):
     def wsgi_app(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         try:
             self.load(str(environ["PATH_INFO"]).split("/", 2)[1:2])
-        except (
-            Exception
-        ) as error:  # any at all: an answer of werkzeug's own would pass by the guard and its headers
+        # Any fault at all: an answer of werkzeug's own would pass by the guard and its headers.
+        except Exception as error:  # noqa: BLE001
             environ[_FAILED] = error
         return super().wsgi_app(environ, start_response)
 
