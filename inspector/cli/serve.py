@@ -128,8 +128,10 @@ def listen_somewhere(listen: Any, host: str, port: int | None) -> Any:
         return listen(host, port)
     try:
         return listen(host, DEFAULT_PORT)
-    except UsageError:
-        return listen(host, 0)
+    except UsageError as problem:
+        free = listen(host, 0)
+        warn(f"{problem.message} Port {free.getsockname()[1]} was free.")
+        return free
 
 
 def reached_at(host: str) -> str:

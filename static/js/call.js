@@ -54,6 +54,11 @@
   document.addEventListener("htmx:after:settle", prepare);
   prepare();
   document.querySelector("#tools [aria-current=true]")?.scrollIntoView({ block: "nearest" });
+  // Chosen by the keyboard (here, or by Enter in the filter), a tool is opened with the cursor in its first argument.
+  document.addEventListener("click", (event) => {
+    const link = event.detail === 0 && event.target.closest?.("#tools a");
+    if (link) link.hash = "#call-form";
+  });
   // After the browser has followed the fragment, which takes the focus away.
   addEventListener("pageshow", () => {
     if (location.hash !== "#call-form" || document.activeElement !== document.body) return;

@@ -109,6 +109,11 @@ def test_the_keyboard_goes_from_the_filter_to_the_first_argument(
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
     expect(page.locator("#tools a").nth(1)).to_be_focused()
+    page.keyboard.press("/")
+    page.keyboard.type("run_health")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**tool=run_health_check**")
+    expect(page.locator("#arguments :is(input, select, textarea):focus")).to_have_count(1)
     assert complaints.heard == []
 
 

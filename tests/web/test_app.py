@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from inspector.cli import serve
 from inspector.errors import (
     AuthNeeded,
     Cancelled,
@@ -96,6 +97,18 @@ def test_a_port_in_use_is_one_sentence_that_names_the_option() -> None:
             listen("127.0.0.1", port)
     assert caught.value.message == f"Port {port} is in use by another program."
     assert "--port" in caught.value.remedy
+
+
+def test_another_port_than_the_usual_one_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with listen("127.0.0.1", 0) as taken:
+        usual = taken.getsockname()[1]
+        monkeypatch.setattr(serve, "DEFAULT_PORT", usual)
+        with serve.listen_somewhere(listen, "127.0.0.1", None) as other:
+            port = other.getsockname()[1]
+    told = capsys.readouterr()
+    assert (told.out, told.err) == ("", f"Port {usual} is in use by another program. Port {port} was free.\n")
 
 
 def test_an_address_of_another_machine_cannot_be_listened_on() -> None:

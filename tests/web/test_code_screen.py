@@ -123,6 +123,7 @@ def test_hostile_output_is_shown_and_acts_on_nothing(desk: Desk) -> None:
     run = desk.start("print('<script>x</script>\\x1b[31m\\u202e')", allow="*")
     desk.ended(run)
     page = desk.get("/code", run=run.id).text
+    assert "no tool loop to compare with" in words(page) and not re.search(r"Saved -?[\d.]+.%", words(page))
     assert "<script>x" not in page and "\x1b" not in page and "\u202e" not in page
 
 
