@@ -169,7 +169,7 @@ def list_freshness(
     if changed_at_us is not None:
         return Freshness("stale", "stale", f"since {time_of_day(changed_at_us, tz)}", **base)
     if snapshot.era == MODERN:
-        why = "ttlMs 0" if as_sent(first.ttl_ms) == "0" else "no ttlMs that counts"
+        why = "" if as_sent(first.ttl_ms) == "0" else "no ttlMs that counts"  # what was sent stands below
         return Freshness("never", "never fresh", why, **base)
     if not connected:
         return Freshness("unknown", "unknown", "not told of changes", **base)

@@ -137,7 +137,7 @@ def test_the_page_shows_totals_rows_and_the_list_as_received(open_: Screen, cons
     assert f"{catalog.measured.definition_bytes:,}<small>B</small>" in text
     assert len(rows_of(text)) == 50
     assert "1 page · 50 tools" in text
-    assert "never fresh<small>ttlMs 0</small>" in text
+    assert "never fresh<p>" in text and "ttlMs 0 · cacheScope" in text
     assert "download the exact bytes" in text
 
 

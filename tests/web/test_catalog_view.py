@@ -290,7 +290,7 @@ def test_a_list_changed_ends_freshness_at_once() -> None:
 
 def test_ttl_zero_is_never_fresh_and_no_ttl_is_said_differently() -> None:
     zero, absent = verdict({"ttlMs": 0, "cacheScope": "private"}), verdict({})
-    assert (zero.value, zero.unit) == ("never fresh", "ttlMs 0")
+    assert (zero.value, zero.unit) == ("never fresh", "")
     assert (absent.value, absent.unit) == ("never fresh", "no ttlMs that counts")
     assert absent.sent == "ttlMs absent · cacheScope absent"
 
