@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from inspector.errors import AuthNeeded, ConnectionLost, HttpFailed, LoupeError, NetworkFailed, TlsFailed
 from inspector.later import Later
@@ -31,6 +32,8 @@ else:
 
 CONNECT_S = 10.0
 BODY_KEPT = 64 * 1024
+EVENTS_AT_ONCE = 50
+"""Server-sent events of one chunk before other connections have their turn."""
 
 Pairs = list[tuple[str, str]]
 
@@ -84,9 +87,23 @@ class Exchange:
     def media_type(self) -> str:
         return str(self.response.headers.get("content-type", "")).split(";")[0].strip().lower()
 
-    def chunks(self) -> AsyncIterator[bytes]:
-        """The body as it crosses; decompressed when the server compresses although we ask it not to."""
-        return self._chunks
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as it crosses; decompressed when the server compresses although we ask it not to.
+
+        Once only: what was compressed twice or more unpacks for ever, for four thousand bytes are two thousand million.
+        Raises HttpFailed. Other connections have their turn between two pieces.
+        """
+        if "," in self.compressed:
+            text = f"The server compressed its answer more than once ({self.compressed}); it was not unpacked"
+            remedy = "Send it as it is: Loupe asks for identity"
+            self.link.anomaly("unasked-encoding", text, pair=self.seq, remedy=remedy)
+            raise HttpFailed(text, remedy, facts={"status": self.status, "http_seq": self.seq})
+        first = True
+        async for chunk in self._chunks:
+            if not first:
+                await checkpoint()
+            first = False
+            yield chunk
 
     async def body(self) -> bytes:
         """The whole body; raises HttpFailed past the cap, keeping its beginning."""
@@ -106,8 +123,10 @@ class Exchange:
         splitter = SseSplitter()
         try:
             async for chunk in self.chunks():
-                for event in splitter.feed(chunk):
+                for number, event in enumerate(splitter.feed(chunk), start=1):
                     yield event
+                    if number % EVENTS_AT_ONCE == 0:
+                        await checkpoint()
         except SseTooLong as problem:
             raise self.too_long(str(problem)) from None
         left = splitter.left_over()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import threading
 from collections.abc import Iterator
@@ -217,9 +218,12 @@ def test_plain_http_asked_for_tls_says_so(bench: Bench, chaos_url: str) -> None:
         bench.open(http(chaos_url.replace("http:", "https:")))
 
 
+REFUSED = b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+
 @contextmanager
-def proxy() -> Iterator[tuple[str, list[bytes]]]:
-    """A proxy that notes the first line of each request and refuses it."""
+def proxy(answer: bytes = REFUSED) -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy, or server, that notes the first line of each request and answers all alike."""
     seen: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
@@ -231,9 +235,7 @@ def proxy() -> Iterator[tuple[str, list[bytes]]]:
                     return
                 with wire:
                     seen.append(wire.recv(65_536).split(b"\r\n")[0])
-                    wire.sendall(
-                        b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
-                    )
+                    wire.sendall(answer)
 
         thread = threading.Thread(target=serve)
         thread.start()
@@ -292,6 +294,16 @@ def test_closing_while_the_optional_stream_hangs_is_no_failure(bench: Bench) -> 
             bench.until(lambda event: event.method == "notifications/tools/list_changed")
             connection.close()
     assert bench.anomalies() == []
+
+
+@pytest.mark.parametrize("media_type", ["application/json", "text/event-stream"])
+def test_an_answer_compressed_twice_is_refused_unpacked_no_further(bench: Bench, media_type: str) -> None:
+    body = gzip.compress(gzip.compress(b'{"jsonrpc":"2.0","id":1,"result":{}}'))
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {media_type}\r\nContent-Encoding: gzip\r\nContent-Encoding: gzip\r\n"
+    whole = f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+    with proxy(whole) as (url, _), pytest.raises(HttpFailed, match=r"more than once \(gzip, gzip\)"):
+        bench.open(http(f"{url}/mcp"))
+    assert [each for each in bench.of("rpc") if each.dir == "s2c"] == []
 
 
 def test_a_server_that_went_away_fails_each_call_and_not_the_console(bench: Bench) -> None:
