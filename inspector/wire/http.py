@@ -91,9 +91,13 @@ class HttpTransport:
     def headers_for(self, out: Outgoing) -> Pairs:
         method = out.method if out.kind in (frames.REQUEST, frames.NOTIFICATION) else None
         params = dict(out.params) if out.params else None
-        session = self.session_id if self.era == eras.HANDSHAKE else None
-        base = http_headers(self.era, self.version, session, method, params)
+        base = http_headers(self.era, self.version, self._session_of(out), method, params)
         return merge(base, self.spec.headers, out.headers)
+
+    def _session_of(self, out: Outgoing) -> str | None:
+        """The session a message belongs to; while a lost one is opened again, others still go out under the lost one,
+        and are asked again."""
+        return self.session_id if self.era == eras.HANDSHAKE and out.method != "initialize" else None
 
     async def request(self, waiter: Waiter) -> None:
         """Returns at the answer: what the server still sends behind it is read in a task of its own.
@@ -175,16 +179,15 @@ class HttpTransport:
                 waiter.sent = event
 
         headers = merge(self.headers_for(out), token)
-        session = self.session_id if self.era == eras.HANDSHAKE and out.method != "initialize" else None
+        session = self._session_of(out)
         position = Position()
         broke: ConnectionLost | None = None
         try:
             async with exchange(
                 self.client, self.link, "POST", self.url, headers, out.raw, on_sent=on_sent, cause=out.cause
             ) as found:
-                given = found.response.headers.get("mcp-session-id")
-                if given is not None and self.era == eras.HANDSHAKE:
-                    self.session_id = given
+                if out.method == "initialize" and found.status < 400 and self.era == eras.HANDSHAKE:
+                    self.session_id = found.response.headers.get("mcp-session-id")
                 if found.media_type == "text/event-stream" and found.status < 400:
                     await self._read_stream(found, waiter, position)
                 else:

@@ -80,7 +80,7 @@ class Opening:
         if self.refused is not None and met <= self.refused_at:
             raise self.refused
         self.link.anomaly("session-lost", "The server lost our session; Loupe opens a new one")
-        lost, self.transport.session_id = self.transport.session_id, None
+        lost = self.transport.session_id
         self.deadline = anyio.current_time() + self.spec.timeouts.connect
         try:
             return await self._negotiation(self.transport).initialize()
