@@ -11,6 +11,7 @@ from flask.blueprints import BlueprintSetupState
 from markupsafe import Markup
 
 from inspector.console.console import Console
+from inspector.trace.filters import Filter
 from inspector.trace.rows import Row as Stored
 from inspector.trace.rows import row_of
 from inspector.trace.store import Store
@@ -46,7 +47,7 @@ def attach(state: BlueprintSetupState) -> None:
     session = shown.recorder.session
     drawing = Drawing(
         row=lambda event: stored_of(event, session), newest=newest, rows=render_rows, older=render_older,
-        note=render_note,
+        note=render_note, every=wants_every,
     )  # fmt: skip
     Live(shown.recorder.feed, drawing, wanted=wanted).attach(app)
 
@@ -89,6 +90,12 @@ def newest(args: Args, most: int) -> Sequence[Stored]:
     query = queries.read(args, console().recorder.session)
     reader = store()
     return reader.page(query.session, query.of(reader.connections(query.session)), limit=most)
+
+
+def wants_every(args: Args) -> bool:
+    """Whether the page has no filter: then the seqs it has not shown are as many events."""
+    query = queries.read(args, console().recorder.session)
+    return query.wanted == Filter() and query.server is None
 
 
 def render_rows(stored: Sequence[Stored], args: Args) -> Markup:

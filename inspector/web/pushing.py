@@ -78,7 +78,7 @@ class Drawing:
 
     row: an announced event as the store gives it. newest: the last of the store that the page wants to see.
     rows: HTML, one row an event. older: HTML of the row above them, for what came before a seq; `passed` of those
-    events were not drawn of late. note: a few words on as many.
+    events were not drawn of late. note: a few words on as many. every: whether the page wants every event there is.
     """
 
     row: Callable[[Event], Row]
@@ -86,6 +86,7 @@ class Drawing:
     rows: Callable[[Sequence[Row], Args], str]
     older: Callable[[Args, int, int], str]
     note: Callable[[int], str]
+    every: Callable[[Args], bool]
 
 
 class Pushing:
@@ -103,6 +104,8 @@ class Pushing:
         self._fresh: deque[Event] = deque(maxlen=self._most)
         self._passed = 0  # events that fell out of `_fresh`
         self._stale = False  # only the store knows what came after `_position`
+        self._lost = False  # announcements that were not taken up in time
+        self._seen = self._position  # the last event the page shows, or knows to be passed over
         self._kept: deque[int] = deque(maxlen=self._window.keep)  # seqs of the pushed rows on the page
         self._following = True
         self._rested = False  # the person had stopped the list: what came meanwhile was not too fast
@@ -149,7 +152,7 @@ class Pushing:
     def _take(self, events: list[Event] | None, subscription: Subscription) -> None:
         if subscription.lost:
             subscription.resync()
-            self._stale = True
+            self._stale = self._lost = True
             self._fresh.clear()
             self._passed = 0
         fresh = [event for event in events or () if event.seq > self._position]
@@ -191,10 +194,15 @@ class Pushing:
         again, passed = self._stale or self._passed > 0, self._passed
         if self._stale:
             rows = self._caught_up()
+            if (
+                self._lost and rows and self._drawing.every(self._args)
+            ):  # else nobody knows without counting the store
+                passed = max(0, rows[0].seq - 1 - self._seen)
         else:
             rows = [self._drawing.row(event) for event in self._fresh]
         self._fresh = deque(maxlen=self._most)
-        self._passed, self._stale = 0, False
+        self._passed, self._stale, self._lost = 0, False, False
+        self._seen = self._position
         if not rows:
             return  # nothing that this page wants to see: what it shows stays
         self._owed = 0

@@ -11,9 +11,7 @@ import anyio
 import anyio.abc
 
 from inspector.errors import ConnectionLost, LoupeError
-from inspector.protocol import frames
 from inspector.protocol.stderr_hints import remedy_for
-from inspector.protocol.steps import LARGE
 from inspector.settings.spec import ServerSpec
 from inspector.wire.children import Children
 from inspector.wire.dispatcher import Dispatcher, Waiter
@@ -141,7 +139,7 @@ class StdioTransport:
             elif not raw.strip():
                 self.link.stats.blank_lines += 1
             else:
-                frame = frames.classify(raw) if len(raw) <= LARGE else await classify(raw)
+                frame = await classify(raw)
                 self.dispatcher.received(*self.link.received(raw, eol=what, frame=frame))
 
     def _cut(self, head: bytes, full_bytes: int) -> None:

@@ -176,7 +176,9 @@ def running(**live: Any) -> Iterator[Site]:
     app = create_app(SimpleNamespace(feed=feed), guard, screens=(), late={})
     site = Site(app, guard, clock, listening.getsockname()[1], feed)
     app.register_blueprint(demo(site.ran))
-    drawing = Drawing(lambda event: row_of(1, event), site.newest, rows, older, "<i>{}</i>".format)
+    drawing = Drawing(
+        lambda event: row_of(1, event), site.newest, rows, older, "<i>{}</i>".format, unfiltered
+    )
     site.live = Live(feed, drawing, **live)
     site.live.attach(app)
     server = WebServer(app, listening)
@@ -190,6 +192,10 @@ def running(**live: Any) -> Iterator[Site]:
         for client in site.clients:
             client.thread.join(WAIT_S)
     assert set(threading.enumerate()) - before == set()
+
+
+def unfiltered(args: Args) -> bool:
+    return "c" not in args
 
 
 def rows(shown: Sequence[Row], args: Args) -> str:
