@@ -243,7 +243,8 @@ def _error(row: Stored, known: Known) -> Words:
     code = error_code(row)
     name = codes.explain(code, era=known.eras.get(row.c), origin="peer").name if code is not None else "Error"
     shown = str(code).replace("-", MINUS) if code is not None else str(error.get("code", ""))
-    return Words("err", "error", "error", f"{shown} {name}".strip(), str(error.get("message", "")))
+    cls, status = ("err", "") if row.bad else ("res", "refuses the probe")
+    return Words(cls, "error", "error", f"{shown} {name}".strip(), str(error.get("message", "")), status)
 
 
 def error_code(row: Stored) -> int | None:

@@ -103,6 +103,12 @@ def test_an_error_shows_code_name_and_the_servers_text() -> None:
     assert said(row) == ("error", "−32602 Invalid params", "Unknown tool", "")
 
 
+def test_a_refused_probe_is_no_error_of_the_server_and_does_not_look_like_one() -> None:
+    row = frame("error", {"id": 1, "error": {"code": -32601, "message": "Method not found"}}, cause="probe")
+    assert said(row) == ("error", "−32601 Method not found", "Method not found", "refuses the probe")
+    assert (view(row).cls, view(row).sev) == ("res", "")
+
+
 @pytest.mark.parametrize(("era", "name"), [("modern", "pre-release"), ("handshake", "Implementation")])
 def test_the_era_decides_what_a_code_means(era: Any, name: str) -> None:
     row = frame("error", {"id": 1, "error": {"code": -32001, "message": "x"}})
