@@ -14,6 +14,7 @@ import struct
 import sys
 import threading
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -109,8 +110,10 @@ class Exchange:
     def when_cancelled(self, ask: Ask, raw: bytes) -> None:
         headed = threading.Lock()
 
-        def answer() -> None:
-            with headed:
+        def answer() -> (
+            None
+        ):  # on the thread of the cancellation, whose connection must not end with this one
+            with headed, suppress(OSError, ValueError):
                 self.chunk(event(raw))
                 self.chunk(b"")
                 self.handler.connection.shutdown(socket.SHUT_WR)
