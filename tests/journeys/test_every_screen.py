@@ -73,7 +73,7 @@ def test_every_address_of_the_map_was_met_and_none_is_a_fault(walked: tuple[Host
     assert every - walk.endpoints - NOT_LED_TO == set()
     assert [(url, status) for (url, _), (_, status, _) in walk.asked.items() if status >= 500] == []
     for text in walk.texts.values():
-        assert "1337" not in text, "a template was evaluated"
+        assert "829348951" not in text, "a template was evaluated"
 
 
 def test_no_hidden_character_stands_in_a_page_but_where_it_is_sent_back_or_edited(

