@@ -31,7 +31,7 @@ SLACK = 3_000
 """The last mark, and the sentence of what was cut."""
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(TEXTS)
 def test_no_text_breaks_a_page_or_costs_more_than_its_share(text: str) -> None:
     assert len(visible(text).encode()) <= 4 * (marks.HTML + SLACK)

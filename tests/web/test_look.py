@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from flask import Flask
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from jinja2 import nodes
 
@@ -294,7 +294,6 @@ def test_nesting_deeper_than_the_recursion_limit_is_laid_out() -> None:
 HARD = ("<script", "</script>", "&lt;", '"', "'", "\x1b[31m", "\x1b]8;;", "\ud800", "\u202e", "{", '"a":')
 
 
-@settings(max_examples=50)
 @given(st.lists(st.text(max_size=8) | st.sampled_from(HARD), max_size=8).map("".join))
 def test_any_text_can_be_shown(text: str) -> None:
     for html in (visible(text), ansi(text), *(line.html for line in code_lines(text).lines)):
@@ -305,7 +304,6 @@ def test_any_text_can_be_shown(text: str) -> None:
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 
 
-@settings(max_examples=40)
 @given(st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_any_json_is_recognised(value: object) -> None:
     assert code_lines(json.dumps(value, ensure_ascii=False)).json
