@@ -149,6 +149,7 @@ def test_when_asking_again_fails_the_old_list_is_shown_and_called_stale(tmp_path
         found.ahead_ms = 60_000
         assert found.refresh(through=True).best.measures[0].name == "one"
         assert found.verdicts() == [("stale", 3, "would"), ("stale", 31, "served")]
+        assert found.console.recorder.flush(WAIT_S)  # the error stands in the timeline beside the list
         page = well_formed(found.client.get("/catalog/hints/tools", base_url=ORIGIN))
         assert "no list today" in page and "(row 31)" in page
 
