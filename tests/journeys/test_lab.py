@@ -133,6 +133,35 @@ def test_the_lab_steps_through_a_live_server_as_the_command_does(
     assert complaints.heard == []
 
 
+def test_a_key_pressed_the_moment_a_step_is_shown_takes_the_next_one(
+    page: Page, lab: Running, complaints: Complaints
+) -> None:
+    """What is shown works at once: no moment in which a choice is there and htmx does not know it yet."""
+    page.goto(lab.link())
+    expect(page.locator("#servers .srv__n").get_by_text("3", exact=True)).to_be_visible()
+    page.goto(
+        f"{lab.base}/lab?catalog=demo-progressive&baseline=demo-flat&task=a+billing+question&strategy=server_driven"
+    )
+    expect(page.locator("#ledger tbody tr")).to_have_count(1)
+    page.get_by_role("button", name="Live").click()
+    expect(page.locator("#live-run")).to_have_attribute("aria-pressed", "true")
+    page.evaluate("""() => {
+      window.samePage = true;
+      let seen = 1;
+      new MutationObserver(() => {
+        const rows = document.querySelectorAll("#ledger tbody tr").length;
+        if (rows <= seen) return;
+        seen = rows;
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true }));
+      }).observe(document.body, { childList: true, subtree: true });
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "1", bubbles: true }));
+    }""")
+    expect(page.locator("#next-move")).to_contain_text("list_invoices was called")
+    expect(page.locator("#ledger tbody tr")).to_have_count(4)
+    assert page.evaluate("window.samePage") is True
+    assert complaints.heard == []
+
+
 def test_the_lab_steps_through_2720_tools_as_the_command_does(
     page: Page, lab: Running, complaints: Complaints
 ) -> None:
