@@ -65,6 +65,10 @@ class SignIn:
             self._fail(TimedOut("Nobody signed in", "Start again, and finish at the authorization server"))
         except LoupeError as problem:
             self._fail(problem)
+        except Exception as problem:
+            text = f"Signing in did not work: {type(problem).__name__}"
+            self._fail(AuthNeeded(text, "This is a fault of Loupe: its log has more"))
+            raise
         else:
             self.phase = DONE
         if self.error is not None:
@@ -86,8 +90,10 @@ class SignIn:
             raise AuthNeeded(
                 f"The authorization address is no web page: {address[:200]}", "Report it to the server"
             )
-        self._answered = anyio.Event()
         self.state = dict(parse_qsl(urlsplit(address).query)).get("state", "")
+        if not self.state:  # anybody could answer for it
+            raise AuthNeeded("The authorization address lost its state", "Report it to the server")
+        self._answered = anyio.Event()
         self.address, self.phase = address, WAITING
         self._known(self)
         with anyio.move_on_after(PATIENCE_S):
@@ -175,12 +181,15 @@ def sign_in_here(connection: Connection, show: Callable[[str], None]) -> None:
     Raises what went wrong. Called from the main thread.
     """
     came: list[SignIn] = []
+    once = threading.Lock()
 
     class Callback(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             parts = urlsplit(self.path)
             query = dict(parse_qsl(parts.query))
-            mine = parts.path == CALLBACK and bool(came) and query.get("state") == came[0].state
+            with once:
+                mine = parts.path == CALLBACK and bool(came) and query.get("state") == came[0].state
+                taken = came.pop() if mine else None
             text = "Signed in. You can close this tab." if mine else "This belongs to no sign-in under way."
             body = f"<!doctype html><title>Loupe</title><p>{html.escape(text)}</p>".encode()
             self.send_response(200 if mine else 404)
@@ -188,8 +197,8 @@ def sign_in_here(connection: Connection, show: Callable[[str], None]) -> None:
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
-            if mine:
-                came.pop().answer(read_answer(query))
+            if taken is not None:
+                taken.answer(read_answer(query))
 
         def log_message(self, format: str, *args: object) -> None:
             """The query holds a code: it is logged nowhere."""

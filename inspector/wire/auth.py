@@ -10,17 +10,17 @@ Source: MCP 2026-07-28 basic/authorization; RFC 9728, 8414, 7591, 7636, 8707, 92
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl
 
 import anyio
 
-from inspector.errors import AuthNeeded, LoupeError
+from inspector.errors import AuthNeeded, HttpFailed, LoupeError, TimedOut
 from inspector.later import Later
 from inspector.settings.spec import OAuth, ServerSpec
 from inspector.settings.tokens import TokenStore, secret_values
-from inspector.wire.auth_masks import HIDDEN, MASKED_FIELDS, masked
+from inspector.wire.auth_masks import HIDDEN, MASKED_FIELDS, masked, masked_text, without
 from inspector.wire.http_base import BODY_KEPT, Exchange, Pairs, exchange
 from inspector.wire.link import Link
 
@@ -33,7 +33,12 @@ else:
     httpx2 = Later("httpx2")
 
 CAUSE = "auth"
-MOST_STEPS = 60
+MOST_STEPS, MOST_SAID = 60, 1000
+"""Steps kept of a conversation, and characters of each; the timeline has all of it."""
+DOCUMENT_CAP = 256 * 1024
+"""Bytes of one document of the conversation; real ones have a few thousand."""
+SENTENCE = 600
+"""Characters of what a failure says: it may quote a whole answer, which the timeline has anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +86,12 @@ class Authorizer:
     """Tokens of one server. `steps` is the latest conversation; `refused` the last challenge a server made."""
 
     def __init__(
-        self, link: Link, url: str, store: TokenStore, settings: OAuth | None, client: httpx2.AsyncClient
+        self, link: Link, spec: ServerSpec, url: str, store: TokenStore, client: httpx2.AsyncClient
     ) -> None:
         self.link = link
+        self.patience_s = spec.timeouts.connect
         self.url = url
-        self.settings = settings or OAuth()
+        self.settings = spec.oauth or OAuth()
         self.client = client
         self.store = store
         self.steps: list[AuthStep] = []
@@ -205,7 +211,7 @@ class Authorizer:
 
     async def _converse(self, provider: OAuthClientProvider, refused: httpx2.Response | None) -> None:
         """Drive the SDK's flow. Its own request is never sent: `refused` stands for its answer, None ends there."""
-        from inspector.wire.auth_provider import FAILURES, keep_metadata
+        from inspector.wire.auth_provider import keep_metadata
 
         self.steps = []
         if refused is not None:
@@ -229,7 +235,8 @@ class Authorizer:
             pass
         except LoupeError:
             raise
-        except FAILURES as problem:
+        except Exception as problem:  # noqa: BLE001 - what a library makes of a hostile document is anything
+            self._provider = None  # what it half took over is not to be used
             raise self._failed(problem) from None
         finally:
             with anyio.CancelScope(shield=True):
@@ -248,13 +255,27 @@ class Authorizer:
         headers: Pairs = [(k.decode("latin-1"), v.decode("latin-1")) for k, v in request.headers.raw]
         headers = [(name, value) for name, value in headers if name.lower() not in ("host", "content-length")]
         url = str(request.url)
-        async with exchange(
-            self.client, self.link, request.method, url, headers, content or None, cause=CAUSE
-        ) as found:
-            body = await found.body()
-            shown, secrets = masked(body)
-            found.kept += shown
-            await self._hide(secrets)
+        shown = b""
+        with anyio.move_on_after(self.patience_s) as patience:
+            async with exchange(
+                self.client, self.link, request.method, url, headers, content or None, cause=CAUSE
+            ) as found:
+                try:
+                    body = await found.body(DOCUMENT_CAP)
+                except HttpFailed as problem:
+                    problem.remedy = (
+                        "The documents of a sign-in have a few thousand bytes: is that the right address?"
+                    )
+                    found.kept.clear()  # its beginning may hold half a secret
+                    raise
+                shown, secrets = masked(body)
+                await self._hide(secrets)
+                shown = without(shown, self._secrets)
+                found.kept += shown
+        if patience.cancelled_caught:
+            text = f"{request.url.host} did not finish its answer within {self.patience_s:g} s"
+            self._note(AuthStep("failed", text, False, url))
+            raise TimedOut(text, "Look whether that address answers at all; then sign in again")
         self._note(_step(provider, request, form, found, shown))
         answer = httpx2.Response(found.status, headers=_plain_headers(found), content=body, request=request)
         answer.next_request = found.response.next_request
@@ -262,15 +283,15 @@ class Authorizer:
 
     def _note(self, step: AuthStep) -> None:
         if len(self.steps) < MOST_STEPS:
-            self.steps.append(step)
+            self.steps.append(replace(step, said=step.said[:MOST_SAID], url=step.url[:MOST_SAID]))
 
     def _failed(self, problem: Exception) -> AuthNeeded:
         """The sentence for a conversation that ended without a token."""
-        from inspector.wire.auth_provider import invalid
+        from inspector.wire.auth_provider import sentence_of
 
-        text = invalid(problem)
-        if not text:
-            text = self.link.hider.text(str(problem).strip() or type(problem).__name__).rstrip(".")
+        text = self.link.hider.text(masked_text(sentence_of(problem))[: 2 * SENTENCE]).strip().rstrip(".")
+        if len(text) > SENTENCE:
+            text = f"{text[:SENTENCE]}… (its answer is in the timeline)"
         remedy = remedy_for(text)
         self._note(AuthStep("failed", text, False))
         self.link.anomaly("auth-failed", text, origin="console", remedy=remedy)
@@ -291,7 +312,7 @@ def authorizer(
     own = any(name.lower() == "authorization" for name in spec.headers)
     if tokens is None or own or spec.url is None:
         return None
-    return Authorizer(link, spec.url, tokens, spec.oauth, client)
+    return Authorizer(link, spec, spec.url, tokens, client)
 
 
 def remedy_for(text: str) -> str:
@@ -321,7 +342,7 @@ def _is_form(request: httpx2.Request) -> bool:
 
 
 def _refusal(url: str, status: int, challenge: str | None) -> httpx2.Response:
-    headers = {"WWW-Authenticate": challenge} if challenge else {}
+    headers = [(b"WWW-Authenticate", challenge.encode("utf-8", "replace"))] if challenge else []
     return httpx2.Response(status, headers=headers, request=httpx2.Request("POST", url))
 
 
@@ -350,16 +371,21 @@ def _step(
     url, path, status = str(request.url), request.url.path, found.status
     fine = 200 <= status < 300
     grant = form.get("grant_type", "")
-    if "oauth-protected-resource" in path:
-        what, bad = "resource metadata", None
-    elif "/.well-known/" in path:
+    if "/.well-known/" in path and "oauth-protected-resource" not in path:
         what, bad = "server metadata", None
+    elif request.method == "GET":  # the challenge may name any address for it
+        what, bad = "resource metadata", None
     elif grant:
         what, bad = ("refresh" if grant == "refresh_token" else "token"), False
     else:
         what, bad = "registration", False
     said = f"HTTP {status}"
-    if not fine:
+    if status == 200 and what.endswith("metadata"):
+        from inspector.wire.auth_provider import misfit
+
+        if why := misfit(what, shown):
+            fine, said = False, f"HTTP 200, not valid and passed over: {why}"
+    elif not fine:
         said += f": {shown[:300].decode('utf-8', 'replace')}" if shown.strip() else ""
         location = found.response.headers.get("location")
         said += f", redirects to {location}; followed only within its origin" if location else ""

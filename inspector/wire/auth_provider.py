@@ -26,6 +26,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, BaseModel, ValidationError
 
+from inspector.protocol.headers import not_carried
 from inspector.settings.spec import OAuth
 from inspector.settings.tokens import TokenStore
 from inspector.wire.auth import Visit
@@ -35,8 +36,10 @@ M = TypeVar("M", bound=BaseModel)
 NOBODY = "http://127.0.0.1/nobody-signs-in"
 
 
-FAILURES = (OAuthFlowError, ValidationError, ValueError)
-"""What a conversation that comes to nothing raises."""
+LONGEST_TOKEN = 64 * 1024
+"""Characters; no server takes a header as long."""
+LONGEST_ADDRESS = 16 * 1024
+"""Characters of the page a person is sent to; browsers and servers take half of it."""
 
 
 class Kept:
@@ -53,9 +56,13 @@ class Kept:
         await anyio.to_thread.run_sync(lambda: self.store.update(self.url, **changes))
 
     async def get_tokens(self) -> OAuthToken | None:
-        return _model(OAuthToken, (await self.read()).get("tokens"))
+        found = _model(OAuthToken, (await self.read()).get("tokens"))
+        return found if found is not None and not unusable(found) else None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
+        """Raises OAuthFlowError for a token that could never be sent: it would be refused here at every request."""
+        if why := unusable(tokens):
+            raise OAuthFlowError(f"The token that was given is unusable: {why}")
         expires = time.time() + tokens.expires_in if tokens.expires_in else None
         await self.write(tokens=_plain(tokens), expires_at=expires)
 
@@ -84,16 +91,17 @@ def make_provider(url: str, settings: OAuth, kept: Kept, visit: Visit | None) ->
 
     async def redirect(address: str) -> None:
         assert visit is not None
-        came = await visit.go(address)
+        came = await visit.go(_page(address, provider.context.oauth_metadata))
         answers.append(AuthorizationCodeResult(code=came.code, state=came.state, iss=came.iss))
 
     async def callback() -> AuthorizationCodeResult:
         return answers.pop()
 
-    return OAuthClientProvider(
+    provider = OAuthClientProvider(
         url, metadata, kept, redirect if visit is not None else None, callback,
         client_metadata_url=settings.client_metadata_url,
     )  # fmt: skip
+    return provider
 
 
 async def remember(provider: OAuthClientProvider, settings: OAuth, kept: Kept, visit: Visit | None) -> None:
@@ -136,10 +144,70 @@ def _model(kind: type[M], value: Any) -> M | None:
         return None
 
 
-def invalid(problem: Exception) -> str:
-    """What is wrong with a document that does not fit the SDK's models; empty for other failures. No value of it."""
-    if not isinstance(problem, ValidationError):
-        return ""
+def unusable(tokens: OAuthToken) -> str:
+    """Why no request can carry this access token; empty when one can."""
+    token = tokens.access_token
+    if not token:
+        return "it is empty"
+    if len(token) > LONGEST_TOKEN:
+        return f"it has {len(token):,} characters, and no server takes a header as long"
+    if not_carried([("Authorization", f"Bearer {token}")]):
+        return "it holds characters that no HTTP header can carry"
+    return ""
+
+
+def _page(address: str, metadata: OAuthMetadata | None) -> str:
+    """Where the person goes: the SDK's address, with the query its endpoint has of its own kept (RFC 6749 §3.1).
+
+    Raises OAuthFlowError for one that would lose the request, its `state` first of all.
+    """
+    endpoint = str(metadata.authorization_endpoint) if metadata is not None else ""
+    if "#" in endpoint:
+        text = "The address of its sign-in page has a fragment (#), which RFC 6749 §3.1 forbids"
+        raise OAuthFlowError(f"{text}: the request would be lost in it")
+    if "?" in endpoint and address.startswith(f"{endpoint}?"):
+        joint = "" if endpoint.endswith(("?", "&")) else "&"
+        address = endpoint + joint + address[len(endpoint) + 1 :]
+    if len(address) > LONGEST_ADDRESS:
+        text = f"The address of its sign-in page has {len(address):,} characters"
+        raise OAuthFlowError(f"{text}, more than browsers and servers take")
+    return address
+
+
+def sentence_of(problem: Exception) -> str:
+    """What a conversation failed of. No value of a document that is not valid is quoted, nor the state."""
+    invalid = next(
+        (each for each in (problem, problem.__cause__, problem.__context__) if _is_invalid(each)), None
+    )
+    if isinstance(invalid, ValidationError):
+        said = what_is_wrong(invalid)
+        return f"A document of the authorization server is not valid: {said}"
+    if isinstance(invalid, UnicodeError):
+        return "An answer of the authorization server is no UTF-8"
+    if isinstance(problem, OverflowError):
+        return "A document of the authorization server holds a number beyond all bounds"
+    text = str(problem).strip()
+    if text.startswith("State parameter mismatch"):
+        return "What came back belongs to another sign-in: its state is not the one that was sent"
+    return text or type(problem).__name__
+
+
+def _is_invalid(problem: BaseException | None) -> bool:
+    return isinstance(problem, ValidationError | UnicodeError)
+
+
+def what_is_wrong(problem: ValidationError) -> str:
+    """The first thing, without its value."""
     first = problem.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
-    return f"A document of the authorization server is not valid: {where}: {first['msg']}"
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+def misfit(what: str, body: bytes) -> str:
+    """Why the SDK passes over a metadata document it was given; empty when it does not."""
+    kind = ProtectedResourceMetadata if what == "resource metadata" else OAuthMetadata
+    try:
+        kind.model_validate_json(body)
+    except ValidationError as problem:
+        return what_is_wrong(problem)
+    return ""

@@ -32,6 +32,7 @@ else:
 
 CONNECT_S = 10.0
 BODY_KEPT = 64 * 1024
+MOST_PORT = 65_535
 EVENTS_AT_ONCE = 50
 """Server-sent events of one chunk before other connections have their turn."""
 
@@ -105,14 +106,14 @@ class Exchange:
             first = False
             yield chunk
 
-    async def body(self) -> bytes:
+    async def body(self, cap: int = LINE_CAP) -> bytes:
         """The whole body; raises HttpFailed past the cap, keeping its beginning."""
         held = bytearray()
         async for chunk in self.chunks():
             held += chunk
-            if len(held) > LINE_CAP:
+            if len(held) > cap:
                 self.kept += held[:BODY_KEPT]
-                raise self.too_long(f"an HTTP body of more than {LINE_CAP:,} bytes")
+                raise self.too_long(f"an HTTP body of more than {cap:,} bytes")
         return bytes(held)
 
     async def events(self) -> AsyncGenerator[SseEvent]:
@@ -197,9 +198,15 @@ def _build(
         text = f"The header {odd} is none that HTTP can carry: plain ASCII, with no space at either end"
         raise NetworkFailed(text, "Correct the headers of this server")
     try:
-        return client.build_request(method, url, headers=headers, content=content)
+        request = client.build_request(method, url, headers=headers, content=content)
+        if request.url.scheme not in ("http", "https") or not request.url.host:
+            raise ValueError("it must begin with http:// or https:// and a host")
+        if (request.url.port or 0) > MOST_PORT:
+            raise ValueError(f"there is no port {request.url.port}")
     except (httpx2.InvalidURL, UnicodeError, ValueError) as problem:
-        raise NetworkFailed(f"{url} is not a URL that can be asked: {problem}", "Check the address") from None
+        text = f"{url[:200]} is not a URL that can be asked: {problem}"
+        raise NetworkFailed(text, "Check the address") from None
+    return request
 
 
 def _answered(response: httpx2.Response, link: Link, seq: int) -> Exchange:

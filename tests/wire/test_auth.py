@@ -234,15 +234,16 @@ def test_a_server_that_wants_no_token_costs_one_look_into_the_store(bench: Bench
     ("body", "shown", "secrets"),
     [
         (b'{"access_token":"abcdefg","scope":"x"}', b'{"access_token":"[hidden]","scope":"x"}', ["abcdefg"]),
-        (b'{"a": [{"client_secret":"abcdefg"}]}', b'{"a":[{"client_secret":"[hidden]"}]}', ["abcdefg"]),
+        (b'{"a": [{"client_secret":"abcdefg"}]}', b'{"a": [{"client_secret":"[hidden]"}]}', ["abcdefg"]),
         (b'{"refresh_token":"abcdefg","a":"\\ud800"}', b'{"refresh_token":"[hidden]","a":"\\ud800"}', ["abcdefg"]),
         (b'{"scope" : "x"}', b'{"scope" : "x"}', []),
         (b'{"access_token":"abc"}', b'{"access_token":"[hidden]"}', []),
-        (b"access_token=ab%2Bcd&scope=x&refresh_token=efg", b"access_token=[hidden]&scope=x&refresh_token=[hidden]",
-         ["ab+cd", "efg"]),
+        (b"access_token=ab%2Bcdef&scope=x&refresh_token=efghij", b"access_token=[hidden]&scope=x&refresh_token=[hidden]",
+         ["ab+cdef", "efghij"]),
         (b"<h1>no access_token=here</h1>", b"<h1>no access_token=here</h1>", []),
-        (b"[" * 100_000, b"[hidden]", []),
-        (b'{"a":' * 900 + b'{"access_token":"abcdefg"}' + b"}" * 900, b"[hidden]", []),
+        (b"[" * 100_000, b"[" * 100_000, []),
+        (b'{"a":' * 900 + b'{"access_token":"abcdefg"}' + b"}" * 900,
+         b'{"a":' * 900 + b'{"access_token":"[hidden]"}' + b"}" * 900, ["abcdefg"]),
     ],
 )  # fmt: skip
 def test_of_a_document_no_secret_is_kept_whatever_its_form(
