@@ -180,8 +180,14 @@ class Pushing:
                 self._following, self._told = False, 0
             elif found := _FOLLOWING.fullmatch(str(word)):
                 self._rested, self._following = self._rested or not self._following, True
-                self._most = max(1, min(int(found[1]) + SPARE, self._window.most))
+                self._make_room(max(1, min(int(found[1]) + SPARE, self._window.most)))
             word = self._ws.receive(timeout=0)
+
+    def _make_room(self, most: int) -> None:
+        """The page has room for so many rows, of what waits for it too."""
+        self._most = most
+        self._passed += max(0, len(self._fresh) - most)
+        self._fresh = deque(self._fresh, maxlen=most)
 
     # --- what goes out
 

@@ -14,7 +14,7 @@ from inspector.settings.paths import Paths
 from inspector.settings.servers import ServerList
 from inspector.settings.spec import ServerSpec
 
-from .conftest import Running, start_console
+from .conftest import WAIT_MS, Running, start_console
 
 ASKING = Path(__file__).resolve().parents[1] / "servers" / "asking.py"
 DECLARED = ("roots", "sampling", "elicitation", "io.modelcontextprotocol/tasks")
@@ -39,7 +39,7 @@ def console(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
 @pytest.fixture(scope="module")
 def page(browser: Browser, console: Running) -> Iterator[Page]:
     context = browser.new_context(viewport={"width": 1280, "height": 800})
-    context.set_default_timeout(15_000)
+    context.set_default_timeout(WAIT_MS)
     opened = context.new_page()
     opened.goto(console.url)
     yield opened

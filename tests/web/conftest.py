@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from flask import Blueprint, Flask, abort
 from simple_websocket import Client
+from wsproto.events import Ping
 
 from inspector.errors import NetworkFailed, UsageError
 from inspector.trace.feed import Feed, Subscription
@@ -23,7 +24,7 @@ from inspector.web.live import Live
 from inspector.web.pushing import Args, Drawing
 from inspector.wire.events import LOCAL, Event
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 class Clock:
@@ -53,6 +54,22 @@ class Peer(Client):
 
     It names the port in its Host header, and it sees a text that came along with the handshake.
     """
+
+    @property
+    def pong_received(self) -> bool:
+        return self._pong.is_set()
+
+    @pong_received.setter
+    def pong_received(self, came: bool) -> None:
+        self._pong = getattr(self, "_pong", threading.Event())
+        (self._pong.set if came else self._pong.clear)()
+
+    def say(self, word: str) -> None:
+        """Send a word and wait until it is there: it is heard before what is published afterwards."""
+        self.send(word)
+        self.pong_received = False
+        self.sock.send(self.ws.send(Ping()))
+        assert self._pong.wait(WAIT_S)
 
     def handshake(self) -> None:
         self.host = f"{self.host}:{self.port}"
@@ -110,14 +127,14 @@ class Site:
         assert answer.status == 303
         self.cookie = answer.headers["Set-Cookie"].partition(";")[0]
 
-    def socket(self, query: str = "", **headers: str) -> Client:
+    def socket(self, query: str = "", **headers: str) -> Peer:
         """A WebSocket on /live, by default with our own Origin and the cookie."""
         sent = {"Origin": self.origin, "Cookie": self.cookie} | headers
         client = Peer(f"ws://127.0.0.1:{self.port}/live{query}", headers=sent)
         self.clients.append(client)
         return client
 
-    def follow(self, query: str = "") -> Client:
+    def follow(self, query: str = "") -> Peer:
         """A socket that is surely subscribed: it has been told of the newest event."""
         if not self.feed.last_seq:
             self.publish(Event("note", 0, LOCAL, {"pad": ""}))

@@ -29,9 +29,9 @@ class Desk:
         self.console, self.app, self.client = console, app, client
 
     def add(self, *options: str) -> str:
-        quick = Timeouts(probe=2.0, connect=20.0, call=20.0, close=0.5)
+        patient = Timeouts(probe=60.0, connect=90.0, call=60.0, close=30.0)
         return self.console.servers_file.add(
-            ServerSpec("patient", argv=(*CHAOS, *options), env={"PYTHONPATH": str(ROOT)}, timeouts=quick)
+            ServerSpec("patient", argv=(*CHAOS, *options), env={"PYTHONPATH": str(ROOT)}, timeouts=patient)
         )
 
     def examined(self, key: str, **fields: str) -> tuple[Examination, str]:
