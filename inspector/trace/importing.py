@@ -22,7 +22,7 @@ from inspector.errors import FileError
 from inspector.trace.deleting import delete_slices
 from inspector.trace.file_reader import Limits, TraceReader, read_trace
 from inspector.trace.imported import Lines, Misfit, moment_or_none
-from inspector.trace.recorder import insert_events
+from inspector.trace.inserting import insert_events
 from inspector.trace.rows import escaped, rfc3339
 from inspector.trace.schema import open_database, storage_error
 from inspector.wire.events import Event

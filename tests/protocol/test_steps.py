@@ -6,10 +6,10 @@ import json
 from collections.abc import Generator
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.protocol import frames
+from inspector.protocol import frames, steps
 from inspector.protocol.frames import Frame
 from inspector.protocol.steps import STEP, classify_in_steps
 
@@ -36,6 +36,42 @@ def test_a_result_is_the_same_frame_either_way(value: object, indent: int | None
     frame = {"jsonrpc": "2.0", "id": 7, "result": {"tools": [value, value], "nextCursor": "x"}}
     raw = json.dumps(frame, indent=indent, ensure_ascii=escaped).encode("utf-8", "surrogatepass")
     assert run(classify_in_steps(raw))[0] == frames.classify(raw)
+
+
+ITEM = st.dictionaries(st.sampled_from("ab") | st.text(), VALUES, min_size=1, max_size=3)
+PIECES = ('},{"a":', '},{"b":[', '"},{"', "}", "{", "[", "]", ",", '"', "\\", "NaN", " ")
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(ITEM, max_size=40),
+    st.integers(1, 60),
+    st.sampled_from([None, 1]),
+    st.lists(st.text() | st.sampled_from(PIECES)),
+)
+def test_items_parsed_together_are_the_items_parsed_one_by_one(
+    items: list[object], step: int, indent: int | None, torn: list[str]
+) -> None:
+    """With steps so short that where items may part is guessed all the time, in the middle of others too."""
+    items = [*items, {"a": items}, {"b": "".join(torn), "a": items}]
+    raw = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"tools": items}}, indent=indent).encode()
+    broken = raw[: len(raw) // 2] + "".join(torn).encode() + raw[len(raw) // 2 :]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(steps, "STEP", step)
+        assert [run(classify_in_steps(each))[0] for each in (raw, broken)] == [
+            frames.classify(each) for each in (raw, broken)
+        ]
+
+
+def test_keys_are_kept_once_for_many_items() -> None:
+    tools = [
+        {"name": f"tool {n}", "description": "x" * 100, "inputSchema": {"a key of": n}} for n in range(2_000)
+    ]
+    raw = json.dumps({"jsonrpc": "2.0", "id": 7, "result": {"tools": tools}}).encode()
+    found = run(classify_in_steps(raw))[0].value["result"]["tools"]
+    assert found == tools
+    keys = {id(key) for tool in found for key in tool["inputSchema"]}
+    assert len(keys) < len(tools) / 10  # a last step or two is read one by one
 
 
 @given(VALUES, st.integers(0, 200))

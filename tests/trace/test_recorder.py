@@ -15,6 +15,7 @@ import pytest
 from recordings import Recording, request
 
 from inspector.errors import StorageError
+from inspector.trace.inserting import LARGE_RAW
 from inspector.trace.recorder import Recorder
 from inspector.trace.rows import body_text, row_of
 from inspector.trace.store import Store
@@ -45,6 +46,18 @@ def test_events_are_stored_with_every_column(recording: Recording) -> None:
 )  # fmt: skip
 def test_a_body_is_written_as_json_writes_it(body: dict[str, object]) -> None:
     assert body_text(body) == json.dumps(body, separators=(",", ":"))
+
+
+def test_a_large_frame_is_kept_to_the_byte_in_its_place(recording: Recording) -> None:
+    """Above LARGE_RAW the bytes are written into the pages of the database, not bound to the statement."""
+    sizes = (3, LARGE_RAW, LARGE_RAW + 1, 0, 3_219_482, 5)
+    raws = [random.Random(size).randbytes(size) for size in sizes]
+    for raw in raws:
+        recording.emit(Event("noise", 1, S2C, {"why": "not JSON"}, raw))
+    assert recording.recorder.flush(20)
+    with closing(sqlite3.connect(recording.path)) as db:
+        stored = db.execute("SELECT seq, bytes, typeof(raw), raw FROM event ORDER BY id").fetchall()
+    assert stored == [(at, len(raw), "blob", raw) for at, raw in enumerate(raws, start=1)]
 
 
 def test_an_announced_event_looks_as_the_store_gives_it(recording: Recording) -> None:
