@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from flask import Blueprint, Response, current_app, g, make_response, render_template, request, url_for
@@ -27,6 +27,8 @@ from inspector.wire.listing import offers
 
 blueprint = Blueprint("frame", __name__)
 PINNED = 60
+FLUSH_S: Final = 0.5
+"""How long a page waits for what is being recorded. In a flood it shows what is there by then, and follows."""
 STATES = {
     "connected": "ok",
     "connecting": "busy",
@@ -46,8 +48,11 @@ def console() -> Console:
 
 
 def store() -> Store:
-    """This request's reader; closed at teardown."""
+    """This request's reader, of all that happened before it; closed at teardown."""
     if "store" not in g:
+        recorder = console().recorder
+        if recorder.backlog:
+            recorder.flush(FLUSH_S)
         g.store = console().store()
     found = g.store
     assert isinstance(found, Store)

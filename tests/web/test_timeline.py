@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,34 @@ def test_the_newest_rows_come_oldest_first_and_are_followed(page: Page) -> None:
     assert "/live?view=full" in html
     assert "after=250" in html
     assert "before=51" in html
+
+
+def test_a_page_shows_what_happened_before_it_was_asked_for(
+    page: Page, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The link to a frame is there before the frame is committed."""
+    recorder = page.console.recorder
+    flush, held, go_on = recorder.flush, threading.Event(), threading.Event()
+
+    def work(_db: object) -> None:
+        held.set()
+        assert go_on.wait(20)
+
+    def flushed(timeout: float) -> bool:
+        go_on.set()
+        return flush(20)
+
+    monkeypatch.setattr(recorder, "flush", flushed)
+    writer = threading.Thread(target=recorder.write, args=(work, 20))
+    writer.start()
+    try:
+        assert held.wait(20)
+        seqs_of = [page.console.journal.emit(event) for event in (connected(1), line("a"))]
+        assert "#2" in page.get("/timeline/event/2", part=True)
+        assert seqs(page.get("/timeline")) == seqs_of == [1, 2]
+    finally:
+        go_on.set()
+        writer.join(20)
 
 
 def test_a_page_further_back_is_not_followed_and_leads_both_ways(page: Page) -> None:
