@@ -213,12 +213,16 @@ def test_a_tool_of_the_sdk_that_asks_twice_is_answered_in_either_era(era: str, t
 
 
 @pytest.mark.parametrize(
-    ("frame", "code"), [('{"jsonrpc":"2.0","id":"r","method":"ping"}', 0), ("not JSON", 1)]
+    ("frame", "wait", "code"),
+    [
+        ('{"jsonrpc":"2.0","id":"r","method":"ping"}', "3", 0),
+        ("not JSON", "0.5", 1),
+    ],  # who answers starts first
 )
 def test_a_raw_frame_is_sent_as_it_is_and_silence_is_an_exit_code(
-    frame: str, code: int, tmp_path: Path
+    frame: str, wait: str, code: int, tmp_path: Path
 ) -> None:
-    words = ["call", "--raw", frame, "--wait", "0.5", "--scratch", "--json"]
+    words = ["call", "--raw", frame, "--wait", wait, "--scratch", "--json"]
     ran = here(tmp_path, *words, "--", sys.executable, str(ASKING))
     assert (ran.code, ran.json["outcome"]) == (code, ("answered", "silence")[code]), ran.err
     sent = [one["raw"] for one in ran.json["frames"] if one["dir"] == "c2s"]

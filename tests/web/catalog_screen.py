@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from werkzeug.test import TestResponse
 
 from inspector.console.console import Console
 from inspector.settings.paths import Paths
-from inspector.settings.spec import ServerSpec
+from inspector.settings.spec import ServerSpec, Timeouts
 from inspector.web.app import create_app
 from inspector.web.guard import Guard
 
 REPLAY = Path(__file__).resolve().parents[1] / "servers" / "replay_lines.py"
 ORIGIN = "http://127.0.0.1:6280"
 WAIT_S = 30.0
+PATIENT = Timeouts(probe=60.0, connect=90.0, call=60.0)
+"""On a busy machine a server on the SDK takes more than ten seconds to start: what is counted must not hang on that."""
 PARTIAL = {"HX-Request-Type": "partial"}
 VOID = {"input", "meta", "link", "br", "img", "hr"}
 
@@ -78,7 +81,9 @@ def console_of(folder: Path, specs: dict[str, ServerSpec]) -> Iterator[tuple[Con
         known = console.servers_file.all()
         for spec in specs.values():
             if spec.name not in [each.name for each in known.values()]:
-                console.servers_file.add(spec)
+                console.servers_file.add(
+                    replace(spec, timeouts=PATIENT) if spec.timeouts == Timeouts() else spec
+                )
         client = create_app(console, guard).test_client()
         assert client.get("/login", query_string={"token": guard.mint()}, base_url=ORIGIN).status_code == 303
         yield console, client

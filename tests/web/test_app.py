@@ -25,7 +25,7 @@ from inspector.web.app import MOST_WAITING, WebServer, listen, status_of
 if TYPE_CHECKING:
     from tests.web.conftest import Site
 
-WAIT_S = 10.0
+WAIT_S = 30.0
 
 
 def test_one_of_our_errors_is_a_page_with_its_remedy(signed_in: Site) -> None:

@@ -38,9 +38,9 @@ class Raw:
         return self.client.post(path, base_url=ORIGIN, headers={"Origin": ORIGIN}, data=fields)
 
     def send(self, key: str, text: str, **fields: object) -> str:
-        """Send, wait for the end, and give what the pane says."""
+        """Send, wait for the end, and give what the pane says. Who answers has a second, silence is short."""
         sent = self.post(
-            f"/call/{key}/raw", **{"text": text, "do": "send", "seconds": "0.4", "where": "live"} | fields
+            f"/call/{key}/raw", **{"text": text, "do": "send", "seconds": "1", "where": "live"} | fields
         )
         assert sent.status_code == 303, words(sent.text)
         id_ = sent.headers["Location"].rpartition("=")[2]
@@ -73,7 +73,7 @@ def frame(**members: Any) -> str:
 
 
 def test_what_is_not_json_meets_silence_and_it_is_said(raw: Raw) -> None:
-    shown = raw.send("sdk", "this is not JSON")
+    shown = raw.send("sdk", "this is not JSON", seconds="0.4")
     assert "0 frames came" in shown and "The server sent nothing within 0.4 s." in shown
     assert "this is not JSON" in shown.partition("All that happened on")[2]
 
@@ -84,7 +84,7 @@ def test_a_modern_frame_without_meta_is_refused_by_the_server_itself(raw: Raw) -
 
 
 def test_a_batch_is_sent_as_it_is(raw: Raw) -> None:
-    shown = raw.send("sdk", f"[{frame(id='raw-1')},{frame(id='raw-2')}]")
+    shown = raw.send("sdk", f"[{frame(id='raw-1')},{frame(id='raw-2')}]", seconds="0.4")
     assert "The server sent nothing" in shown
 
 
@@ -95,7 +95,7 @@ def test_a_64_bit_id_comes_back_as_it_went(raw: Raw) -> None:
 
 def test_a_scratch_connection_sends_nothing_of_its_own(raw: Raw) -> None:
     before = raw.console.journal.last_seq
-    shown = raw.send("asking", "7b7d0a 6e6f", form="hex", where="scratch")
+    shown = raw.send("asking", "7b7d0a 6e6f", form="hex", where="scratch", seconds="0.4")
     assert "All that happened on the scratch connection" in shown
     assert raw.console.recorder.flush(WAIT_S)
     with raw.console.store() as store:
