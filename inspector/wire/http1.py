@@ -57,7 +57,11 @@ class Http1Splitter:
     def __init__(self, *, requests: bool, bodiless: Callable[[Head], bool] = lambda _head: False) -> None:
         self._requests = requests
         self._bodiless = bodiless
-        self._held = b""
+        self._held = bytearray()
+        self._at = 0
+        """Where in `_held` that begins which was not given out yet: taking a piece copies that piece and no more."""
+        self._looked = 0
+        """How far `_held` was looked through for the end of a head."""
         self._left = 0
         self._state: Callable[[], Iterator[Piece]] = self._head
         self._until_close = False
@@ -66,36 +70,45 @@ class Http1Splitter:
         """The pieces that became whole; a body's bytes come as they are, whole or not."""
         self._held += chunk
         progress = True
-        while progress and self._held:
+        while progress and self._rest:
             progress = False
             for piece in self._state():
                 progress = True
                 yield piece
+        del self._held[: self._at]
+        self._looked = max(0, self._looked - self._at)
+        self._at = 0
 
     def finish(self) -> Iterator[Piece]:
         """The stream ended: the bytes still held, and the end of a body that lasts until then."""
-        if self._held:
-            yield Piece(OPAQUE, self._held)
-            self._held = b""
+        if self._rest:
+            yield Piece(OPAQUE, self._take(self._rest))
         if self._until_close:
             self._until_close = False
             yield Piece(END)
 
     def _take(self, size: int) -> bytes:
-        taken, self._held = self._held[:size], self._held[size:]
+        taken = bytes(self._held[self._at : self._at + size])
+        self._at += len(taken)
         return taken
 
+    @property
+    def _rest(self) -> int:
+        """Bytes that were not given out yet."""
+        return len(self._held) - self._at
+
     def _head(self) -> Iterator[Piece]:
-        end = self._held.find(b"\r\n\r\n")
+        end = self._held.find(b"\r\n\r\n", max(self._at, self._looked))
         if end < 0:
-            if len(self._held) > HEAD_CAP:
+            self._looked = max(self._at, len(self._held) - 3)
+            if self._rest > HEAD_CAP:
                 yield self._give_up()
             return
-        head = _parsed(self._held[:end])
+        head = _parsed(bytes(self._held[self._at : end]))
         if head is None:
             yield self._give_up()
             return
-        yield Piece(HEAD, self._take(end + 4), head=head)
+        yield Piece(HEAD, self._take(end + 4 - self._at), head=head)
         yield from self._framed(head)
 
     def _framed(self, head: Head) -> Iterator[Piece]:
@@ -126,7 +139,7 @@ class Http1Splitter:
             yield Piece(END)
 
     def _endless(self) -> Iterator[Piece]:
-        raw = self._take(len(self._held))
+        raw = self._take(self._rest)
         yield Piece(BODY, raw, raw)
 
     def _chunk_line(self) -> Iterator[Piece]:
@@ -136,7 +149,7 @@ class Http1Splitter:
             yield Piece(BODY, self._take(len(line)))
             self._left = int(size[1], 16)
             self._state = self._chunk if self._left else self._trailers
-        elif line or len(self._held) > HEAD_CAP:
+        elif line or self._rest > HEAD_CAP:
             yield self._give_up()
 
     def _chunk(self) -> Iterator[Piece]:
@@ -151,7 +164,7 @@ class Http1Splitter:
         if line and not line.strip():
             yield Piece(BODY, self._take(len(line)))
             self._state = self._chunk_line
-        elif line or len(self._held) > HEAD_CAP:
+        elif line or self._rest > HEAD_CAP:
             yield self._give_up()
 
     def _trailers(self) -> Iterator[Piece]:
@@ -161,19 +174,19 @@ class Http1Splitter:
             if not line.strip():
                 self._state = self._head
                 yield Piece(END)
-        elif len(self._held) > HEAD_CAP:
+        elif self._rest > HEAD_CAP:
             yield self._give_up()
 
     def _line(self) -> bytes:
         """The next line with its end, left where it is; empty while it is not whole."""
-        return self._held[: self._held.find(b"\n") + 1]
+        return bytes(self._held[self._at : self._held.find(b"\n", self._at) + 1])
 
     def _opaque(self) -> Iterator[Piece]:
-        yield Piece(OPAQUE, self._take(len(self._held)))
+        yield Piece(OPAQUE, self._take(self._rest))
 
     def _give_up(self) -> Piece:
         self._state = self._opaque
-        return Piece(OPAQUE, self._take(len(self._held)))
+        return Piece(OPAQUE, self._take(self._rest))
 
 
 def _parsed(raw: bytes) -> Head | None:

@@ -16,6 +16,8 @@ from inspector.wire.sse import SseEvent, SseSplitter, SseTooLong
 from inspector.wire.tap_record import TapRecord
 
 SSE: Final = "text/event-stream"
+HELD_CAP: Final = 4 * LINE_CAP
+"""Bytes held of all bodies that are not whole yet: clients may open any number of connections."""
 WHATEVER_ZLIB_KNOWS: Final = zlib.MAX_WBITS | 32
 
 
@@ -26,6 +28,7 @@ class HttpRecord:
     def __init__(self, record: TapRecord, origin: str) -> None:
         self.record = record
         self.origin = origin
+        self.held = 0
         self._lanes: list[tuple[Link, set[str]]] = [(record.link, set())]
 
     def connection(self) -> Exchanges:
@@ -59,6 +62,7 @@ class _Exchange:
     head: Head
     body: bytearray = field(default_factory=bytearray)
     size: int = 0
+    unsent: str = ""
     link: Link | None = None
     id: str | None = None
     seq: int = 0
@@ -90,7 +94,8 @@ class Exchanges:
     def sent(self, payload: bytes) -> None:
         if self._asking is not None:
             self._asking.size += len(payload)
-            self._asking.body += payload[: LINE_CAP + 1 - len(self._asking.body)]
+            if not self._asking.unsent:
+                self._asking.unsent = self._hold(self._asking.body, payload)
 
     def asked_whole(self) -> None:
         """The request is complete: record it before its last byte is passed on."""
@@ -125,13 +130,33 @@ class Exchanges:
     def _current(self) -> _Exchange | None:
         return self._open[0] if self._open else None
 
+    def _hold(self, body: bytearray, payload: bytes) -> str:
+        """Keep more of a body. When there is no room, none of it is kept, and this says why."""
+        if len(body) + len(payload) > LINE_CAP:
+            why = f"it has more than {LINE_CAP:,} bytes"
+        elif self.http.held + len(payload) > HELD_CAP:
+            why = f"bodies that are not whole yet hold {HELD_CAP:,} bytes already"
+        else:
+            body += payload
+            self.http.held += len(payload)
+            return ""
+        self._let_go(body)
+        return why
+
+    def _let_go(self, body: bytearray) -> bytes:
+        """All that was held of a body, and is held no longer."""
+        raw = bytes(body)
+        self.http.held -= len(body)
+        body.clear()
+        return raw
+
     # --- what is recorded
 
     def _record_request(self, exchange: _Exchange) -> None:
         if exchange.seq:
             return
         method, path, _version = exchange.head.parts
-        raw = bytes(exchange.body)
+        raw = self._let_go(exchange.body)
         frame = frames.classify(raw) if raw else None
         if frame is not None and frame.kind == frames.REQUEST:
             exchange.id = id_text(frame.id)
@@ -142,6 +167,9 @@ class Exchanges:
         )  # fmt: skip
         if raw:
             self.http.record.sent(exchange.link, raw, http=exchange.seq, frame=frame)
+        if exchange.unsent:
+            text = f"The body of this request was passed on but not recorded: {exchange.unsent}"
+            exchange.link.anomaly("too-long", text, origin="console", pair=exchange.seq)
 
     def _record_head(self, exchange: _Exchange, head: Head) -> None:
         self._record_request(exchange)  # an answer may come before the whole request is sent
@@ -176,7 +204,7 @@ class Exchanges:
                 payload = exchange.unpacking.decompress(payload, LINE_CAP)
                 if exchange.unpacking.unconsumed_tail:
                     self._unread(exchange, f"it unpacks to more than {LINE_CAP:,} bytes")
-                    exchange.answer_body.clear()
+                    self._let_go(exchange.answer_body)
                     return
             if exchange.events is not None:
                 for event in exchange.events.feed(payload):
@@ -185,10 +213,8 @@ class Exchanges:
         except (zlib.error, SseTooLong) as problem:
             self._unread(exchange, str(problem))
             return
-        exchange.answer_body += payload
-        if len(exchange.answer_body) > LINE_CAP:
-            self._unread(exchange, f"it has more than {LINE_CAP:,} bytes")
-            exchange.answer_body.clear()
+        if why := self._hold(exchange.answer_body, payload):
+            self._unread(exchange, why)
 
     def _event(self, exchange: _Exchange, event: SseEvent) -> None:
         assert exchange.link is not None
@@ -203,7 +229,7 @@ class Exchanges:
     def _record_end(self, exchange: _Exchange, aborted: bool | None) -> None:
         self._record_request(exchange)
         assert exchange.link is not None
-        raw = bytes(exchange.answer_body)
+        raw = self._let_go(exchange.answer_body)
         frame = frames.classify(raw) if raw else None
         kept = None
         if frame is not None and frame.kind != frames.NOISE:

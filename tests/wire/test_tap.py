@@ -615,6 +615,35 @@ def test_an_answer_that_unpacks_beyond_the_cap_is_said_not_to_be_recorded(
     assert [event.raw for event in kept if event.dir == "s2c"] == [None, None]
 
 
+def test_bodies_that_are_not_whole_are_held_up_to_a_bound_and_what_was_not_recorded_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tap_http_record, "LINE_CAP", 100)
+    monkeypatch.setattr(tap_http_record, "HELD_CAP", 150)
+    kept: list[Event] = []
+    record = TapRecord(Journal(kept.append), {"label": "x"})
+    http = HttpRecord(record, "http://h")
+    whole = b'{"jsonrpc":"2.0","id":1,"method":"ping","params":{"a":"%s"}}' % (b"x" * 20)
+    assert len(whole) == 78
+    long, first, second = (http.connection() for _ in range(3))
+    for client in (long, first, second):
+        client.asked(Head(("POST", "/mcp", "HTTP/1.1"), []))
+    long.sent(b"y" * 90)
+    long.sent(b"y" * 90)
+    long.sent(b"y")
+    first.sent(whole)
+    second.sent(whole)
+    assert http.held == 78
+    for client in (long, first, second):
+        client.asked_whole()
+    record.flush()
+    assert http.held == 0
+    said = [event.body["message"].partition("recorded: ")[2] for event in kept if event.t == "error"]
+    assert said == ["it has more than 100 bytes", "bodies that are not whole yet hold 150 bytes already"]
+    assert [event.raw for event in kept if event.t == "rpc"] == [whole]
+    assert [event.body["bytes"] for event in kept if event.t == "http"] == [181, 78, 78]
+
+
 def test_the_old_http_and_sse_transport_comes_through(tmp_path: Path, bench: Bench) -> None:
     server = subprocess.Popen(
         [sys.executable, Path(__file__).parent / "sse_server.py"],
