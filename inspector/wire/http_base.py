@@ -106,8 +106,9 @@ class Exchange:
             first = False
             yield chunk
 
-    async def body(self, cap: int = LINE_CAP) -> bytes:
-        """The whole body; raises HttpFailed past the cap, keeping its beginning."""
+    async def body(self, cap: int | None = None) -> bytes:
+        """The whole body; raises HttpFailed past the cap (LINE_CAP), keeping its beginning."""
+        cap = LINE_CAP if cap is None else cap
         held = bytearray()
         async for chunk in self.chunks():
             held += chunk
