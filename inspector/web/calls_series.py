@@ -47,7 +47,7 @@ def plot_of(ended: Sequence[Outcome]) -> Markup:
 
     More than BARS calls share bars: a bar is the slowest of its calls.
     """
-    per = -(-len(ended) // BARS)
+    per = max(1, -(-len(ended) // BARS))
     groups = [ended[at : at + per] for at in range(0, len(ended), per)]
     most = max([one.ms or 0.0 for one in ended], default=0.0) or 1.0
     step = 100 / max(1, len(groups))
@@ -61,4 +61,6 @@ def plot_of(ended: Sequence[Outcome]) -> Markup:
             f' height="{height:.1f}"/>'
         )
     says = f"Times of {len(ended)} calls in order; the slowest answer took {most:.1f} ms."
+    if not ended:
+        says = "No call has ended yet."
     return Markup(f'<svg class="call__plot" role="img" aria-label="{says}">{"".join(bars)}</svg>')  # noqa: S704 -- numbers and our own words only

@@ -171,6 +171,7 @@ def test_the_answer_puts_the_call_into_the_address(bench: Bench) -> None:
 def test_a_plain_form_is_redirected_to_the_page_with_the_result(bench: Bench) -> None:
     answer = bench.post("/call/demo-flat", htmx=False, tool="list_invoices", mode="form")
     assert answer.status_code == 303
+    bench.console.calls.recent("demo-flat")[0].future.result(WAIT_S)
     assert "The tool answered." in words(bench.get(answer.headers["Location"]).text)
 
 
@@ -234,6 +235,14 @@ def test_json_that_is_none_stays_json_when_switched(bench: Bench) -> None:
 def test_a_series_has_percentiles_and_a_plot(bench: Bench) -> None:
     said = bench.run("list_invoices", key="demo-flat", mode="form", runs="12")
     assert "Ended 12 of 12" in said and "p95" in said and "12 ok." in said
+
+
+def test_a_series_none_of_which_has_ended_is_shown_and_can_be_cancelled(bench: Bench) -> None:
+    answer = bench.post("/call/demo-chaos", tool="never_answer", mode="form", runs="3")
+    assert answer.status_code == 200
+    assert "Ended 0 of 3" in words(answer.text) and 'aria-label="No call has ended yet."' in answer.text
+    call = bench.console.calls.recent("demo-chaos")[0]
+    assert "every 400ms" not in bench.post(f"/call/demo-chaos/cancel/{call.id}").text
 
 
 def test_running_again_sends_the_same_arguments(bench: Bench) -> None:
