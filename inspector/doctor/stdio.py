@@ -22,7 +22,8 @@ def command(spec: ServerSpec) -> Step:
     except SpawnFailed as problem:
         facts = {name: value for name, value in problem.facts.items() if name in ("searched", "cwd")}
         return Step("command", False, problem.message, problem.remedy, facts)
-    return Step("command", True, f"{spec.argv[0]} is {program}.")
+    found = "is there" if spec.argv[0] == str(program) else f"is {program}"
+    return Step("command", True, f"{spec.argv[0]} {found}.")
 
 
 def spawned(seen: Seen) -> Iterator[Step]:

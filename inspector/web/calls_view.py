@@ -284,6 +284,7 @@ def _hint(field: Field) -> str:
 def _range(least: Any, most: Any, unit: str) -> list[str]:
     if least is None:
         return [] if most is None else [f"at most {most}{unit}"]
+    unit = unit[:-1] if most is None and str(least) == "1" else unit
     return [f"at least {least}{unit}" if most is None else f"{least} to {most}{unit}"]
 
 

@@ -131,7 +131,8 @@ def _pages() -> Iterator[Option]:
     yield Option("Pages", "Add a server", url_for("servers.index") + "#add", "plus", "command, URL or demo")
     yield Option("Pages", "Error codes", url_for("timeline.codes"), "error", "what each one means")
     yield Option("Pages", "Finding rules", url_for("findings.index"), "caution", "each can be switched off")
-    yield Option("Pages", "How long recordings are kept", url_for("traces.retention"), "settings", "setting")
+    kept = url_for("traces.retention")
+    yield Option("Pages", "How long recordings are kept", kept, "settings", "settings: retention, delete")
     yield Option("Pages", "Diff of two recordings", url_for("replay_runs.difference"), "diff", "Replay")
     yield Option(
         "Pages", "Stand-in", url_for("replay.stand_in"), "replay", "a recording in its server's place"
@@ -148,9 +149,10 @@ def _pages_of(server: Server, name: str) -> Iterator[Option]:
     yield Option("Pages", f"Doctor of {name}", url_for("doctor.show", key=key), "search", "step by step")
     yield Option("Pages", f"Raw frames to {name}", url_for("raw.show", key=key), "call", "byte for byte")
     client = url_for("listen.show", key=key)
-    yield Option("Pages", f"Client for {name}", client, "settings", "log level, roots, saved answers")
+    said = "settings: log level, roots, saved answers"
+    yield Option("Pages", f"Client for {name}", client, "settings", said)
     edit = url_for("servers.edit", key=key)
-    yield Option("Pages", f"Edit {name}", edit, "pencil", "setting: command, env, era, time-outs")
+    yield Option("Pages", f"Edit {name}", edit, "pencil", "settings: command, env, era, time-outs")
 
 
 def _commands(server: Server, name: str) -> Iterator[Option]:

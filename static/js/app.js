@@ -542,8 +542,14 @@
       openPalette();
       return;
     }
-    if ($("dialog[open]")) {
-      if ($("#palette")?.open) paletteKey(event);
+    const dialog = $("dialog[open]");
+    if (dialog) {
+      // At once, and the focus with it: the browser takes a moment for each, and a key pressed then is lost.
+      if (event.key === "Escape" && !event.isComposing) {
+        event.preventDefault();
+        dialog.close();
+        if (dialog.contains(document.activeElement)) document.activeElement.blur();
+      } else if (dialog.id === "palette") paletteKey(event);
       return;
     }
     if (event.target.matches("[data-filter]")) filterKey(event);
@@ -598,6 +604,13 @@
     }
     const cell = target.closest("[data-to]");
     if (cell) return void follow(cell.dataset.to);
+    // A link of the pane to another item of the list: its row is the chosen one then.
+    const shown = rowOf(target.closest("#explain a[hx-get]")?.getAttribute("href"));
+    if (shown) {
+      pause(shown.closest("[data-follow]"));
+      select(shown);
+      shown.scrollIntoView({ block: "nearest" });
+    }
     const row = target.closest?.(ROWS);
     if (!row) return;
     if (target.closest("button, input, select, summary, a.lnk")) return;
@@ -614,8 +627,12 @@
     }
   });
 
+  function rowOf(href) {
+    return $$(ROWS).find((each) => (each.dataset.href ?? each.dataset.get ?? each.getAttribute("hx-get")) === href);
+  }
+
   function follow(href) {
-    const row = $$(ROWS).find((each) => (each.dataset.href ?? each.dataset.get ?? each.getAttribute("hx-get")) === href);
+    const row = rowOf(href);
     if (!row) return void location.assign(href);
     focusRow(row);
     open(row);
@@ -627,6 +644,7 @@
 
   // htmx: the bar under the head, focus kept, failures told.
   let running = 0;
+  let held = false;
   let focusedId = "";
   let neighbours = [];
   let list = null;
@@ -643,16 +661,18 @@
 
   on("htmx:before:swap", () => {
     const active = document.activeElement;
+    held = active !== document.body;
     focusedId = active?.id ?? "";
     const row = active?.closest?.("tr");
     list = active?.closest?.("[data-follow]") ?? null;
-    neighbours = row ? [row.nextElementSibling?.id, row.previousElementSibling?.id].filter(Boolean) : [];
+    neighbours = [row?.nextElementSibling?.id, row?.previousElementSibling?.id];
   });
 
   on("htmx:finally:swap", () => {
-    if (document.activeElement !== document.body) return;
-    const next = [focusedId, ...neighbours].map((id) => id && document.getElementById(id)).find(Boolean);
-    (next ?? (list?.isConnected ? list : null))?.focus({ preventScroll: true });
+    const own = document.getElementById(focusedId);
+    const others = neighbours.map((id) => document.getElementById(id));
+    const next = [own, own && $("summary", own.closest("details") ?? own), ...others, list, $("#main :is(tr.on, tr.frame--on)"), $("#main h1")];
+    for (const it of held ? next : []) if (document.activeElement === document.body) it?.focus({ preventScroll: true });
   });
 
   // A chosen item opens as a sheet over the foot of a narrow screen: its row must not be under it.

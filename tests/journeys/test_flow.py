@@ -227,9 +227,9 @@ def test_the_keys_of_the_frame_do_what_they_say(page: Page) -> None:
     page.goto("catalog/demo-flat/tools")
     press(page, "Control+k")
     expect(page.locator("#palette-q")).to_be_focused()
-    press(page, "Escape")
+    page.keyboard.type("inv")
+    press(page, "Escape", "?")  # at once: no key is lost while a dialog closes
     expect(page.locator("#palette")).not_to_be_visible()
-    press(page, "?")
     expect(page.locator("#keys")).to_be_visible()
     press(page, "Escape")
     expect(page.locator("#pin")).to_be_visible()
@@ -264,15 +264,60 @@ def test_the_palette_finds_screens_tools_recordings_settings_and_says_when_it_fi
     press(page, "Control+k")
     dark = page.evaluate("document.documentElement.dataset.theme")
     page.keyboard.type("theme")
-    expect(chosen).to_have_text("Light or dark theme")
+    expect(chosen).to_contain_text("Light or dark theme")
     press(page, "Enter")
     expect(page.locator("#palette")).not_to_be_visible()
     assert page.evaluate("document.documentElement.dataset.theme") != dark
     press(page, "Control+k")
-    page.keyboard.type("kept")
+    page.keyboard.type("settings")
+    for one in ("How long recordings are kept", "Edit demo:flat", "Light or dark theme"):
+        expect(page.locator("#palette .pal__o", has_text=one)).to_be_visible()
+    page.locator("#palette-q").fill("kept")
     expect(chosen).to_contain_text("How long recordings are kept")
     press(page, "Enter")
     page.wait_for_url("**/traces/retention")
+
+
+def test_a_link_of_the_pane_to_another_event_chooses_its_row_and_keeps_the_focus(page: Page) -> None:
+    page.goto("traces")
+    page.locator("#main tr", has_text="Two refusals").get_by_role("link", name="Timeline").click()
+    expect(page.locator("tr.frame")).to_have_count(21)
+    chosen = page.locator("tr.frame[aria-selected=true]")
+    for key, row in (("e", "e15"), ("e", "e17"), ("e", "e19")):
+        press(page, key)
+        expect(chosen).to_have_id(row)
+    for link, row in (
+        ("error-before", "e17"),
+        ("error-before", "e15"),
+        ("other-half", "e14"),
+        ("other-half", "e15"),
+    ):
+        expect(page.locator("#explain")).to_contain_text(f"#{chosen.get_attribute('id')[1:]}")  # type: ignore[index]
+        page.locator(f"#{link}").focus()
+        press(page, "Enter")
+        expect(chosen).to_have_id(row)
+        page.wait_for_url(f"**e={row[1:]}")
+    expect(page.locator("#other-half")).to_be_focused()
+    page.locator("#error-after").focus()
+    press(page, "Enter")
+    expect(chosen).to_have_id("e17")
+    expect(page.locator("#error-after")).to_be_focused()
+
+
+def test_what_a_swap_took_away_leaves_the_focus_where_the_work_goes_on(page: Page) -> None:
+    """A button in a box that closes, a finding of a list that is asked for again: never nowhere."""
+    page.goto("replay?to=demo-flat")
+    page.locator("#ignore-box > summary").focus()
+    press(page, "Enter")
+    page.locator("#ignore-set").focus()
+    press(page, "Enter")
+    expect(page.locator("#ignore-box > summary")).to_be_focused()
+    page.goto("catalog/demo-flat/tools?tool=create_invoice")
+    expect(page.locator("[data-finding]").first).to_be_visible()
+    press(page, "f")
+    expect(page.locator("[data-finding]").first).to_be_focused()
+    press(page, "r")
+    expect(page.locator("#main tr.on")).to_be_focused()
 
 
 def test_a_copied_address_shows_the_form_as_it_was_filled_in(page: Page) -> None:

@@ -27,7 +27,8 @@ def search(state: State, arguments: Mapping[str, Any]) -> Answer:
     except UsageError as problem:
         return refuse(state, problem.message)
     names = tuple([tool.public for tool in tools])
-    got = f"{len(tools)} candidates" + (f": {', '.join(names)}" if names else "")
+    count = f"{len(tools)} candidate{'' if len(tools) == 1 else 's'}"
+    got = count + (f": {', '.join(names)}" if names else "")
     return reply(state, meta_tools.candidates(tools), shown=names, got=got, memory={"searched": names})
 
 
