@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from flask import Blueprint, Response, redirect, render_template, request, url_for
+from flask import Blueprint, Response, make_response, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
 from inspector.errors import UsageError
@@ -198,6 +198,28 @@ def chips(known: dict[str, int], query: Query) -> list[Chip]:
         Chip(kind.name, kind.label, kind.icon, sum(known.get(t, 0) for t in kind.t), kind.name in query.kinds)
         for kind in KINDS
     ]
+
+
+@blueprint.get("/timeline/counts")
+def counting() -> AnyResponse | str:
+    """The counts of a live list: 204 when nothing came after event `seen`. none: it knew of no errors."""
+    query = queries.read(request.args, console().recorder.session)
+    if not is_partial():
+        return redirect(query.link("/timeline"), 303)
+    reader = store()
+    total = reader.last_seq(query.session)
+    if total == queries.number(request.args, "seen"):
+        return make_response("", 204)
+    known = counts(query, reader.connections(query.session))
+    kinds = chips(known, query)
+    shown = [(kind.name, kind.count) for kind in kinds]
+    shown.append(("errors-only", errors := known.get("errors", 0)))
+    if query.server is not None:
+        shown.append(("mine", sum(kind.count for kind in kinds)))
+    first = errors > 0 and request.args.get("none") == "1"
+    return render_template(
+        "timeline/_counts.html", query=query, counts=shown, errors=errors, total=total, first=first
+    )
 
 
 @blueprint.get("/rows")

@@ -14,7 +14,7 @@ from inspector.console.console import Console
 from inspector.settings.paths import Paths
 from inspector.web.app import WebServer, create_app, listen
 from inspector.web.guard import Guard
-from inspector.wire.events import S2C, Event
+from inspector.wire.events import LOCAL, S2C, Event
 
 from .conftest import WAIT_MS, Complaints
 
@@ -150,4 +150,27 @@ def test_a_row_of_a_flood_opens_like_any_other(timeline: tuple[Page, Complaints]
     expect(page.locator(f"#e{last - 1}")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("#explain")).to_contain_text(f"#{last - 1}")
+    assert complaints.heard == []
+
+
+def test_what_a_live_filter_leaves_out_is_counted_and_the_first_error_can_be_gone_to(
+    timeline: tuple[Page, Complaints], recording: Console
+) -> None:
+    page, complaints = timeline
+    with recording.store() as reader:
+        known = reader.counts(recording.recorder.session)
+    assert known["errors"] == 0
+    page.goto(f"{page.url.partition('?')[0]}?kind=errors")
+    expect(page.locator("#n-stderr")).to_have_text(f"{known['stderr']:,}")
+    button = page.get_by_role("button", name="Next error")
+    expect(button).to_be_disabled()
+    emit(recording, 3)
+    expect(page.locator("#n-stderr")).to_have_text(f"{known['stderr'] + 3:,}")
+    seq = recording.journal.emit(Event("error", 0, LOCAL, {"class": "timeout", "message": "nothing came"}))
+    assert recording.recorder.flush(20)
+    for count in ("#n-errors", "#n-errors-only"):
+        expect(page.locator(count)).to_have_text("1")
+    expect(button).to_be_enabled()
+    page.keyboard.press("e")
+    expect(page.locator("#explain")).to_contain_text(f"#{seq}")
     assert complaints.heard == []

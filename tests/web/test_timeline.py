@@ -456,8 +456,25 @@ def test_next_error_can_only_be_asked_for_when_there_is_one(page: Page) -> None:
     assert 'data-do="next-error"' in html and "/timeline/error?after=" in html
 
 
+def test_a_live_list_is_told_the_counts_of_its_server_when_there_is_something_new(page: Page) -> None:
+    page.emit(connected(1), connected(2, "other"), line("a"))
+    (asks,) = re.findall(r'hx-get="(/timeline/counts[^"]+)"', page.get("/timeline?server=billing&kind=rpc"))
+    asks = asks.replace("&amp;", "&")
+    assert page.ask(asks, part=True).status_code == 204
+    page.emit(line("b", 2), line("c"), refused("1"))
+    told = page.get(asks, part=True)
+    counts = dict(re.findall(r'hx-target="#n-([a-z-]+)" hx-swap="innerHTML">([\d,]+)<', told))
+    assert counts == {
+        "frames": "1", "stderr": "2", "noise": "0", "http": "0", "process": "1", "cache": "0", "errors": "0",
+        "errors-only": "1", "mine": "4",
+    }  # fmt: skip
+    assert 'data-do="next-error"' in told and "disabled" not in told
+    (asks,) = re.findall(r'hx-get="(/timeline/counts[^"]+)"', told)
+    assert page.ask(asks.replace("&amp;", "&"), part=True).status_code == 204
+
+
 def test_the_foot_counts_the_events_of_the_server_that_is_shown(page: Page) -> None:
     page.emit(connected(1), connected(2, "other"), line("a"), line("b", 2), line("c"))
     html = page.get("/timeline?server=billing")
-    assert "<b data-range>#1–#5</b>" in html and ">3 events of this server<" in html
+    assert "<b data-range>#1–#5</b>" in html and ' id="n-mine">3</span> events of this server<' in html
     assert '<span id="list-total">5</span> events of this recording<' in page.get("/timeline")
