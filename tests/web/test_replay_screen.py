@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,13 @@ class Site:
             if "Comparing by the new rules" not in text:
                 return text
         raise AssertionError("never judged")
+
+    def compared(self, **query: Any) -> str:
+        """The page of two recordings once they are read; each look waits for the worker a while."""
+        until = time.monotonic() + WAIT_S
+        while 'id="wait"' in (text := well_formed(self.get("/replay/diff", **query))):
+            assert time.monotonic() < until, text[-3000:]
+        return text
 
     def run(self, *picks: int, to: str = "two", **form: Any) -> Replay:
         """Send these of session 1, and wait until it has ended."""
@@ -363,7 +371,7 @@ def test_an_unknown_run_and_an_unknown_recording_are_one_sentence(site: Site) ->
 def test_two_recordings_are_aligned_filtered_and_exported(site: Site) -> None:
     site.run(site.seqs()["write"], confirmed=1)
     session = site.console.recorder.session
-    text = well_formed(site.get("/replay/diff", a=1, b=session))
+    text = site.compared(a=1, b=session)
     assert re.search(r"same \d+", re.sub(r"<.*?>", "", text))
     only = site.part("/replay/diff", a=1, b=session, verdict="same").text
     assert set(re.findall(r'title="nothing that counts differs">.*?<span>(\w+)', only)) == {"same"}
@@ -372,9 +380,7 @@ def test_two_recordings_are_aligned_filtered_and_exported(site: Site) -> None:
     assert sum(document["summary"].values()) == len(document["exchanges"])
     write = next(one for one in document["exchanges"] if one["name"] == "write")
     assert write["changes"] == [{"path": "/result/version", "kind": "changed", "before": 1, "after": 2}]
-    pane = well_formed(
-        site.get("/replay/diff", a=1, b=session, q="write", e=document["exchanges"].index(write))
-    )
+    pane = site.compared(a=1, b=session, q="write", e=document["exchanges"].index(write))
     assert "/result/version" in pane
 
 
