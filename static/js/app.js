@@ -339,13 +339,15 @@
 
   function filterPalette() {
     const wanted = $("#palette-q").value.trim().toLowerCase();
-    for (const option of $$("#palette-list > .pal__o")) option.hidden = !fits(wanted, option.textContent.trim().toLowerCase());
-    for (const group of $$("#palette-list > .pal__g")) {
+    // Also what was found for other words: Enter must not open that.
+    for (const option of $$("#palette-list .pal__o")) option.hidden = !fits(wanted, option.textContent.trim().toLowerCase());
+    for (const group of $$("#palette-list .pal__g")) {
       let next = group.nextElementSibling;
       while (next?.matches(".pal__o") && next.hidden) next = next.nextElementSibling;
       group.hidden = !next?.matches(".pal__o");
     }
     mark(options()[0]);
+    awaited = null;
     tellNothing();
   }
 
@@ -355,12 +357,16 @@
     if (note) note.hidden = options().length > 0;
   }
 
+  // Enter before anything was found: opens the first that comes.
+  let awaited = null;
+
   function paletteKey(event) {
     const found = options();
     const at = found.findIndex((option) => option.ariaSelected === "true");
     if (event.key === "ArrowDown") mark(found[Math.min(found.length - 1, at + 1)]);
     else if (event.key === "ArrowUp") mark(found[Math.max(0, at - 1)]);
-    else if (event.key === "Enter") found[at]?.click();
+    else if (event.key === "Enter" && found[at]) found[at].click();
+    else if (event.key === "Enter") awaited = event.target.value;
     else return;
     event.preventDefault();
   }
@@ -513,11 +519,15 @@
 
   on("htmx:before:request", (event) => {
     const field = event.detail?.ctx?.sourceElement;
-    if (field?.matches?.("[data-filter]")) askedFor.set(event.detail.ctx, field.value);
+    if (field?.matches?.("[data-filter], #palette-q")) askedFor.set(event.detail.ctx, field.value);
   });
 
   on("htmx:after:swap", (event) => {
     const field = event.detail?.ctx?.sourceElement;
+    if (field?.id === "palette-q" && $("#palette").open && askedFor.get(event.detail.ctx) === awaited) {
+      awaited = null;
+      options()[0]?.click();
+    }
     if (!field?.matches?.("[data-filter]") || !askedFor.has(event.detail.ctx)) return;
     field.dataset.shown = askedFor.get(event.detail.ctx);
     if (!opening || field.value !== field.dataset.shown) return;
