@@ -1,4 +1,4 @@
-// The console's own script: keys, palette, selection, follow, countdowns, copy, confirm. No framework, no eval.
+// The console's own script. No framework, no eval.
 "use strict";
 (() => {
   const root = document.documentElement;
@@ -72,7 +72,7 @@
 
   function paintPin() {
     for (const button of $$("[data-do=pin]")) button.ariaPressed = String(pinShown());
-    // A hidden box cannot be scrolled: what follows goes to its newest row when it comes into sight.
+    // A hidden box cannot be scrolled: it goes to its newest row once in sight.
     for (const box of pinShown() ? $$("#pin [data-follow]") : []) if (follows(box)) toEnd(box);
   }
 
@@ -132,7 +132,7 @@
     return true;
   }
 
-  // Rows of the timeline come by the thousand: htmx gets to know one (0.4 ms each) when it is opened.
+  // Rows come by the thousand: htmx gets to know one (0.4 ms) when it is opened.
   function arm(row) {
     if (!row.dataset.get || row.hasAttribute("hx-get")) return false;
     row.setAttribute("hx-get", row.dataset.get);
@@ -150,7 +150,7 @@
     }
   }
 
-  // The bracket between a request and its answer, in the gutter of the rows between them.
+  // The bracket between a request and its answer, in the gutter.
   function drawPair(row) {
     const table = row?.closest("table");
     if (!table) return;
@@ -184,8 +184,8 @@
     else if (table) drawPair($("tr.frame--on", table) ?? $("tr.frame", table));
   });
 
-  // Follow: stick to the newest row until the person moves up. The socket is told, and counts for a stopped list; it
-  // hears of each text that it is drawn (web/pushing.py).
+  // Follow: stick to the newest row until the person moves up. The socket is told so, and of
+  // each text that is drawn (web/pushing.py).
   const missed = new WeakMap();
   const sockets = new WeakMap();
 
@@ -331,7 +331,7 @@
     option.scrollIntoView({ block: "nearest" });
   }
 
-  // As web/palette.py has it: each word as it stands, or its letters in this order.
+  // As web/palette.py: each word as it stands, or its letters in order.
   function fits(wanted, text) {
     const inOrder = (word) => [...word].reduce((at, letter) => (at < 0 ? at : text.indexOf(letter, at) + 1 || -1), 0) >= 0;
     return wanted.split(/\s+/).every((word) => text.includes(word) || (word.length > 1 && inOrder(word)));
@@ -351,7 +351,7 @@
     tellNothing();
   }
 
-  // Tools and commands come later, from the server: until they are there, nothing is not yet nothing.
+  // Until the server's options are there, nothing is not yet nothing.
   function tellNothing() {
     const note = $("#palette-none");
     if (note) note.hidden = options().length > 0;
@@ -365,8 +365,7 @@
     const at = found.findIndex((option) => option.ariaSelected === "true");
     if (event.key === "ArrowDown") mark(found[Math.min(found.length - 1, at + 1)]);
     else if (event.key === "ArrowUp") mark(found[Math.max(0, at - 1)]);
-    else if (event.key === "Enter" && found[at]) found[at].click();
-    else if (event.key === "Enter") awaited = event.target.value;
+    else if (event.key === "Enter") found[at] ? found[at].click() : (awaited = event.target.value);
     else return;
     event.preventDefault();
   }
@@ -512,7 +511,7 @@
     event.preventDefault();
   }
 
-  // What is typed was asked for by its `input`: leaving the field asks nothing, or the click that left it would be lost.
+  // Leaving the field asks nothing, or the click that left it would be lost.
   on("change", (event) => {
     if (event.target.matches("[data-filter], .tlf__m")) event.stopPropagation();
   }, true);
