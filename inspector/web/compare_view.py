@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
@@ -121,6 +122,38 @@ class Line:
     icon: str
     on: bool = False
 
+    @property
+    def key(self) -> str:
+        """How an address names the row's tool."""
+        return key_of(self.row.name)
+
+    @property
+    def name(self) -> str | None:
+        """As much of the tool's name as a row has room for."""
+        return None if self.row.name is None else shortened(self.row.name)
+
+    @property
+    def renamed_to(self) -> str:
+        return shortened(self.row.renamed_to or "")
+
+
+LONGEST: Final = 200
+"""Characters of a name in a row, and in an address; they stand in a page several times."""
+
+
+def shortened(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[:LONGEST]}… and {len(name) - LONGEST:,} more characters"
+
+
+def key_of(name: str | None) -> str:
+    """How an address names a tool: by its name, or, when no address can bear that, by its beginning and its digest."""
+    said = name or ""
+    raw = said.encode("utf-8", "surrogatepass")
+    if len(said) <= LONGEST and raw.decode("utf-8", "replace") == said:
+        return said
+    start = said[:12].encode("utf-8", "replace").decode()
+    return f"{start}…{hashlib.sha256(raw).hexdigest()[:16]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Group:
@@ -234,7 +267,7 @@ def _order(found: Compared, index: int, key: str) -> tuple[Any, ...]:
 
 def _line(found: Compared, index: int, query: Query) -> Line:
     row, (before, after) = found.found.rows[index], found.ends[index]
-    on = query.tool is not None and (row.name or "", row.copy) == (query.tool, query.copy)
+    on = query.tool is not None and row.copy == query.copy and key_of(row.name) == query.tool
     return Line(index, row, before, after, row.severity, said(row), _ICONS[row.status], on)
 
 
@@ -270,7 +303,10 @@ def find(found: Compared, query: Query) -> Line | None:
     if query.tool is None:
         return None
     for index, row in enumerate(found.found.rows):
-        if row.copy == query.copy and query.tool in (row.name or "", row.renamed_to):
+        if row.copy == query.copy and query.tool in (
+            key_of(row.name),
+            row.renamed_to and key_of(row.renamed_to),
+        ):
             return _line(found, index, query)
     return None
 

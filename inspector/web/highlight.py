@@ -111,9 +111,19 @@ def together(room: int = TOGETHER) -> Callable[[str], Markup]:
 
 def called(name: str) -> Markup:
     """`visible`, for a name on one line: line feeds and tabs are marked too; a name of blanks or nothing can be seen."""
+    return _called(Writer(), name)
+
+
+def called_together(room: int = TOGETHER) -> Callable[[str], Markup]:
+    """`called` for the many names of one table: all of them cost no more than `room`, and each says what was cut."""
+    writer = Writer(room=room)
+    return lambda name: _called(writer, name)
+
+
+def _called(writer: Writer, name: str) -> Markup:
     if not name:
         return Markup("(empty name)")
-    writer = Writer()
+    writer.begin()
     html = writer.write(name if name.strip() else f"“{name}”") + writer.rest()
     return Markup(html)  # noqa: S704 -- the writer escapes
 

@@ -14,7 +14,7 @@ from jinja2 import StrictUndefined
 from inspector.web import charts
 from inspector.web.causes import plain_sentence
 from inspector.web.compiled import compiled
-from inspector.web.highlight import ansi, called, code_lines, together, visible
+from inspector.web.highlight import ansi, called, called_together, code_lines, together, visible
 from inspector.web.keys import keys_of
 from inspector.web.labels import mid
 from inspector.web.marks import hides
@@ -56,6 +56,7 @@ def install(app: Flask) -> None:
     env.globals.update(
         code_lines=code_lines,
         together=together,
+        called_together=called_together,
         treemap=charts.treemap,
         part_bar=charts.part_bar,
         share_bar=charts.share_bar,

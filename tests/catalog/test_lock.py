@@ -44,6 +44,16 @@ def locked(found: Side) -> Side:
 TWO = (tool("b", "Bee", "x"), tool("a", "Ä"))
 
 
+def test_a_tool_that_cannot_be_used_holds_against_its_own_lock_whatever_the_order_of_its_keys() -> None:
+    odd = ({"name": 7, "description": "d"}, {"name": None, "a": 1}, {"b": 1, "a": {"d": 1, "c": 2}})
+    found = side(*odd, tool("ok"))
+    assert [each.broken != "" for each in found.tools] == [True, True, True, False]
+    pinned = locked(found)
+    assert check(pinned, found, Limits()).violations == ()
+    changed = side({"name": 7, "description": "e"}, *odd[1:], tool("ok"))
+    assert [each.rule for each in check(pinned, changed, Limits()).violations] == ["broken-changed"]
+
+
 def test_a_lock_holds_canonical_definitions_by_name_and_their_hashes() -> None:
     document = lock_of(side(*TWO, ttlMs=5), NOON)
     assert document["schema"] == "mcp-loupe/lock/1"

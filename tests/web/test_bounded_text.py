@@ -189,6 +189,16 @@ def test_names_of_any_length_cost_the_palette_no_more_than_their_share(tmp_path:
     assert len(answer.text) < 400_000
 
 
+def test_names_of_hidden_characters_cost_the_catalog_no_more_than_their_share(tmp_path: Path) -> None:
+    tools = [{"name": f"{at}" + "a\u200b<" * 100, "inputSchema": {"type": "object"}} for at in range(200)]
+    with console_of(tmp_path, {"odd": replayed(tmp_path, "odd", tools)}) as (console, client):
+        (key,) = console.servers_file.all()
+        console.connect(key)
+        answer = client.get(f"/catalog/{key}/tools", base_url=ORIGIN)
+    assert answer.text.count('<tr id="i') == 200
+    assert len(answer.text) < 400_000
+
+
 def test_recorded_fields_with_half_of_a_surrogate_pair_are_shown_under_every_tab(tmp_path: Path) -> None:
     with console_of(tmp_path, {}) as (console, client):
         seq = console.journal.emit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import html
 import io
 import json
 import re
@@ -27,7 +28,7 @@ from inspector.settings.paths import Paths
 from inspector.settings.spec import ServerSpec
 from inspector.web.app import create_app
 from inspector.web.compare_diff import diff, told, words
-from inspector.web.compare_view import Bars, Query, find, said, table
+from inspector.web.compare_view import Bars, Query, find, key_of, said, table
 from inspector.web.compare_work import Compared, Given, compared
 from inspector.web.guard import Guard
 
@@ -101,6 +102,25 @@ def test_rows_stand_in_groups_of_severity_the_largest_change_first(pair: Compare
         ("fine", ["fresh<b>"]),
         ("same", ["kept"]),
     ]
+
+
+def test_a_tool_whose_name_no_address_can_bear_is_found_by_its_beginning_and_digest() -> None:
+    names = ["x" * 1_000_000, "x" * 999_999, "half \ud800", "short"]
+    found = compared(
+        given([tool(name, "Quite another thing.", z={"type": "number"}) for name in names], "old"),
+        given([tool("kept")], "new"),
+    )
+    lines = [
+        line for group in table(found, query())[0] for line in group.lines if line.row.status == "removed"
+    ]
+    assert {line.key for line in lines} == set(map(key_of, names))
+    for line in lines:
+        assert len(line.key) <= 200 and line.key.encode()
+        shown = find(found, query(tool=line.key))
+        assert shown is not None and shown.row is line.row and shown.on
+        assert len(shown.name or "") < 240
+    assert len({line.key for line in lines}) == 4
+    assert find(found, query(tool="short")) is not None
 
 
 def test_filters_are_by_severity_status_and_every_word(pair: Compared) -> None:
@@ -358,6 +378,30 @@ def test_a_file_is_added_to_a_side_and_compared(
     page = well_formed(open_(address))
     assert "old.jsonl, 5 tools" in page and "list lines · 5 tools" in page
     assert "../" not in page
+
+
+def test_names_of_any_length_make_a_small_page_and_lead_to_their_tool(
+    running: tuple[Console, FlaskClient], open_: Callable[..., TestResponse]
+) -> None:
+    content = lines_of(
+        [
+            tool("x" * 100_000, "Quite another thing altogether.", z={"type": "number"}),
+            *[tool(f"{n}" + "<\u202e\u200b>" * 80) for n in range(250)],
+        ]
+    )
+    form = {"a": "crm", "side": "b", "file": (io.BytesIO(content), "names.jsonl")}
+    address = (
+        running[1].post("/compare/files", data=form, base_url=ORIGIN, headers=POSTED).headers["Location"]
+    )
+    open_(address.replace("/compare?", "/compare/report.json?"))  # waits until the worker is done
+    page = well_formed(open_(address))
+    assert len(page) < 400_000
+    (href,) = re.findall(
+        r'<td class="mono"[^>]*><a href="([^"]*)">x{200}… and 99,800 more characters</a>', page
+    )
+    pane = well_formed(open_(html.unescape(href)))
+    assert len(pane) < 400_000
+    assert re.search(r'<h2[^>]*id="pane-h"[^>]*>x{200}… and', pane)
 
 
 def test_a_file_that_cannot_be_read_leaves_the_comparison_and_says_why(

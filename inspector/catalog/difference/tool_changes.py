@@ -55,6 +55,8 @@ def _broken(before: Tool, after: Tool) -> list[Change]:
         return [change("tool-broken", "", ABSENT, after.broken)]
     if not after.broken:
         return [change("tool-mended", "", before.broken)]
+    if before.canonical == after.canonical:  # a lock keeps the canonical form, whose keys are sorted
+        return []
     return [change("broken-changed", "", before.text, after.text)]
 
 
