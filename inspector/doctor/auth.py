@@ -10,9 +10,9 @@ import re
 import time
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
 from inspector.doctor import http
+from inspector.doctor.http import parts_of
 from inspector.doctor.step import Step
 from inspector.later import Later
 from inspector.settings.spec import ServerSpec
@@ -73,7 +73,7 @@ def challenge(header: str | None) -> Iterator[Step]:
 
 def resource_metadata(url: str, header: str | None) -> Generator[Step, None, tuple[str | None, list[str]]]:
     """Each address tried for the resource's metadata; returns the issuer and scopes the first document names."""
-    parts = urlsplit(url)
+    parts = parts_of(url)
     path = parts.path.rstrip("/")
     for at in resource_urls(url, header):
         status, found, where = _document(at)
@@ -127,7 +127,7 @@ def server_metadata(issuer: str, scopes: list[str], *, guessed: bool) -> Iterato
 
 def resource_urls(url: str, header: str | None) -> list[str]:
     """Where RFC 9728 says to look, in order: what the challenge names, then with the path, then the root."""
-    path, root = urlsplit(url).path.rstrip("/"), _origin(url)
+    path, root = parts_of(url).path.rstrip("/"), _origin(url)
     named = _POINTER.search(header or "")
     found = [named[1]] if named else []
     return list(
@@ -137,7 +137,9 @@ def resource_urls(url: str, header: str | None) -> list[str]:
 
 def server_urls(issuer: str) -> list[str]:
     """Where RFC 8414 and OpenID say to look for an issuer's metadata, in the order of MCP's authorization page."""
-    path, root = urlsplit(issuer).path.rstrip("/"), _origin(issuer)
+    if not parts_of(issuer).netloc:
+        return [issuer]  # no address to ask; it is said of it as it stands
+    path, root = parts_of(issuer).path.rstrip("/"), _origin(issuer)
     found = [f"{root}/.well-known/{SERVER}{path}", f"{root}/.well-known/{OPENID}{path}"]
     return list(dict.fromkeys([*found, f"{root}{path}/.well-known/{OPENID}"]))
 
@@ -148,7 +150,7 @@ def _resource_problem(found: dict[str, Any], url: str) -> str:
         return "it names no authorization_servers."
     if not isinstance(resource, str):
         return "it has no `resource`."
-    ours, theirs = urlsplit(url), urlsplit(resource)
+    ours, theirs = parts_of(url), parts_of(resource)
     within = f"{ours.path.rstrip('/')}/".startswith(f"{theirs.path.rstrip('/')}/")
     if (ours.scheme, ours.netloc.lower()) != (theirs.scheme, theirs.netloc.lower()) or not within:
         return f"its `resource` is {resource}, which is neither this server's URL nor a parent of it."
@@ -168,7 +170,7 @@ def _judged(at: str, found: dict[str, Any], issuer: str, guessed: bool) -> Itera
         return
     note = ", looked up at the server itself, as before 2025-06-18" if guessed else ""
     yield Step("server metadata", True, f"{at}: issuer {says}{note}.")
-    if "S256" not in (found.get("code_challenge_methods_supported") or []):
+    if "S256" not in _texts(found.get("code_challenge_methods_supported")):
         text = "It does not say that it supports PKCE with S256: clients must refuse to go on."
         yield Step("pkce", False, text, 'Add "code_challenge_methods_supported": ["S256"].')
     if found.get("client_id_metadata_document_supported") or found.get("registration_endpoint"):
@@ -190,7 +192,7 @@ def _judged(at: str, found: dict[str, Any], issuer: str, guessed: bool) -> Itera
 
 def _document(url: str) -> tuple[str, dict[str, Any] | None, str]:
     """(what came, the JSON object or None, where it redirects). Redirects are shown, not followed."""
-    if urlsplit(url).scheme not in ("http", "https"):
+    if parts_of(url).scheme not in ("http", "https"):
         return "no http(s) address, so it is not asked", None, ""
     until = time.monotonic() + http.STEP_S
     wanted = {"Accept": "application/json"}
@@ -224,5 +226,5 @@ def _texts(value: Any) -> list[str]:
 
 
 def _origin(url: str) -> str:
-    parts = urlsplit(url)
+    parts = parts_of(url)
     return f"{parts.scheme}://{parts.netloc}"

@@ -6,7 +6,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from inspector.doctor.step import Step
 from inspector.later import Later
@@ -114,7 +114,7 @@ def cors(spec: ServerSpec) -> Step:
 
 def _ask(method: str, url: str, headers: dict[str, str]) -> httpx2.Response | None:
     """One small request; None when nothing answered. Redirects are not followed, bodies not read."""
-    if urlsplit(url).scheme not in ("http", "https"):
+    if parts_of(url).scheme not in ("http", "https"):
         return None
     try:
         with client_for(url) as client, client.stream(method, url, headers=headers) as found:
@@ -125,5 +125,13 @@ def _ask(method: str, url: str, headers: dict[str, str]) -> httpx2.Response | No
 
 def client_for(url: str) -> httpx2.Client:
     """One that follows no redirect, and asks no proxy for what is on this machine."""
-    local = is_loopback(urlsplit(url).hostname or "")
+    local = is_loopback(parts_of(url).hostname or "")
     return httpx2.Client(timeout=STEP_S, follow_redirects=False, trust_env=not local)
+
+
+def parts_of(url: str) -> SplitResult:
+    """The parts of an address that a server chose; none of what is no address at all."""
+    try:
+        return urlsplit(url)
+    except ValueError:
+        return SplitResult("", "", "", "", "")

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from inspector.wire.events import Event
+
+MOST_SAID: Final = 2000
+"""Characters of what a step says: it may quote a header of a hundred thousand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,13 @@ class Step:
     evidence: str
     remedy: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("evidence", "remedy"):
+            said = getattr(self, name)
+            if len(said) > MOST_SAID:
+                cut = f"{said[:MOST_SAID]}… and {len(said) - MOST_SAID:,} more characters."
+                object.__setattr__(self, name, cut)
 
     def as_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {

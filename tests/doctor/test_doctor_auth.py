@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from anyio.from_thread import start_blocking_portal
 
+from inspector.doctor.auth import _judged, _resource_problem, refusal, server_metadata
 from inspector.doctor.doctor import Doctor
 from inspector.doctor.step import Step
 from inspector.errors import LoupeError
@@ -61,6 +62,29 @@ def test_what_is_wrong_on_the_way_to_a_token_is_named(
     assert found[0].remedy or ok
     odd = [step.name for step in steps if step.name in GOOD and step.ok is not True]
     assert odd == [] if knob == "plain" else name in odd
+
+
+def test_addresses_that_are_none_and_headers_of_any_length_are_told_in_a_sentence() -> None:
+    spec = ServerSpec("x", STREAMABLE_HTTP, url="http://127.0.0.1:9/mcp")
+    header = 'Bearer resource_metadata="http://[", ' + ", ".join(f'p{n}="<b>"' for n in range(10_000))
+    said, *steps = refusal(spec, 401, header, [])
+    whole = len(f"WWW-Authenticate: {header}")
+    assert (said.name, said.ok) == ("challenge", True)
+    assert said.evidence.endswith(f"… and {whole - 2000:,} more characters.")
+    assert "http://[: no http(s) address, so it is not asked." in [step.evidence for step in steps]
+    (asked, none) = server_metadata("http://[", [], guessed=False)
+    assert asked.evidence == "http://[: no http(s) address, so it is not asked."
+    assert none.evidence == "No metadata of an authorization server was found for http://[."
+    found = {
+        "issuer": "i",
+        "authorization_endpoint": "a",
+        "token_endpoint": "t",
+        "code_challenge_methods_supported": 7,
+    }
+    assert [(step.name, step.ok) for step in _judged("at", found, "i", False)][1] == ("pkce", False)
+    assert _resource_problem(
+        {"authorization_servers": ["x"], "resource": "http://["}, spec.url or ""
+    ).startswith("its `resource` is http://[, which is neither")
 
 
 def test_a_redirect_of_the_metadata_says_where_to(urls: dict[str, str], tmp_path: Path) -> None:
