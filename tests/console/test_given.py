@@ -41,6 +41,12 @@ def until(condition: Callable[[], bool]) -> None:
         threading.Event().wait(0.02)
 
 
+def lines_on_stderr(console: Console) -> int:
+    assert console.recorder.flush(BOUND)
+    with console.store() as store:
+        return store.counts(console.recorder.session).get("stderr", 0)
+
+
 def test_what_a_removed_or_changed_server_was_given_is_hidden_until_its_recording_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -50,6 +56,7 @@ def test_what_a_removed_or_changed_server_was_given_is_hidden_until_its_recordin
         for key in keys:
             console.connect(key)
         old = console.recorder.session
+        until(lambda: lines_on_stderr(console) == 3)
         early = console.exports.plan(old, lambda: console.secrets(old))
         assert {OLD, FROM_ENVIRONMENT} <= set(early.rules.known)
         console.remove(keys[1])

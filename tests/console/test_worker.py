@@ -21,7 +21,7 @@ def test_a_dropped_count_leaves_no_process(moment: int) -> None:
         worker.close()
         assert worker.submit(sum, (1, 2)).result(30) == 3
     left = [child for child in psutil.Process().children() if child.pid not in before]
-    assert psutil.wait_procs(left, timeout=10)[1] == []
+    assert psutil.wait_procs(left, timeout=30)[1] == []
 
 
 def test_one_count_at_a_time_and_the_next_uses_the_same_process() -> None:

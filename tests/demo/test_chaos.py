@@ -195,7 +195,7 @@ def test_stderr_faults_write_exactly_what_was_asked_and_then_answer() -> None:
 
 
 def test_a_late_answer_waits_while_others_are_answered(healthy: Child) -> None:
-    assert healthy.wrote(call("late_answer", seconds=0.5)) == b""
+    assert healthy.wrote(call("late_answer", seconds=1)) == b""
     assert healthy.until(b"\n") == right("late_answer")
 
 
