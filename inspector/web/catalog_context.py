@@ -34,7 +34,7 @@ from inspector.web.catalog_facts import (
 from inspector.web.catalog_findings import Finds
 from inspector.web.catalog_headers import struck
 from inspector.web.catalog_history import chart, listings
-from inspector.web.catalog_host import counts, host_now, said
+from inspector.web.catalog_host import announces, counts, host_now, said
 from inspector.web.catalog_view import WINDOW, Index, Query, advice, prose
 from inspector.web.frame import console, current_label, store
 from inspector.web.problems import problem_of
@@ -166,7 +166,8 @@ def strip(server: Server, catalog: Catalog, index: Index, query: Query) -> dict[
         "order": measured.order_sha256, "order_word": order_word(catalog),
         "models": [(each.id, each.title) for each in providers.models().values()],
         "fresh": list_freshness(
-            snapshot, measured.pages, catalog.hints, changed_at_us=catalog.changed_at_us, connected=told, now_us=now_us
+            snapshot, measured.pages, catalog.hints, changed_at_us=catalog.changed_at_us, connected=told,
+            announced=announces(server, snapshot.what), now_us=now_us,
         ),
         "outcome": outcome(
             index.change, catalog.ms, snapshot.what, first=at_start(catalog), served=served

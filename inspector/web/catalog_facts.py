@@ -140,10 +140,14 @@ def list_freshness(
     *,
     changed_at_us: int | None,
     connected: bool,
+    announced: bool,
     now_us: int,
     tz: tzinfo | None = None,
 ) -> Freshness:
-    """The verdict on the whole list: it is fresh while each of its pages is."""
+    """The verdict on the whole list: it is fresh while each of its pages is.
+
+    announced: whether a change would reach us (`console.hosting.told`).
+    """
     known = hints or [hints_as_sent(page, snapshot) for page in listed]
     violations = tuple(dict.fromkeys(text for each in known for text in each.violations))
     scope = freshness.list_scope(known)
@@ -173,6 +177,8 @@ def list_freshness(
         return Freshness("never", "never fresh", why, **base)
     if not connected:
         return Freshness("unknown", "unknown", "not told of changes", **base)
+    if not announced:
+        return Freshness("unknown", "unknown", "no list_changed either", **base)
     return Freshness("told", "until told", "by list_changed", **base)
 
 

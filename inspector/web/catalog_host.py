@@ -89,6 +89,11 @@ def _list(words: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(words))
 
 
+def announces(server: Server, what: str) -> bool:
+    """Whether a change of the list would reach us."""
+    return server.connection is not None and told(server.connection, METHODS[what]).what == "notified"
+
+
 def host_now(server: Server, catalog: Catalog, first: int, most: int) -> HostNow | None:
     """What a host would do if it were asked for the pages from `first` on now; None when nobody is connected."""
     connection, hosting = server.connection, console().hosting

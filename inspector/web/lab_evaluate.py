@@ -186,7 +186,8 @@ def screen(query: Query, asked: Asked, refused: LoupeError | None) -> dict[str, 
     context: dict[str, Any] = {
         "query": query, "asked": asked, "picks": picks, "choices": sides.choices(list(picks.values())),
         "sets": task_sets(), "uploads": list(files().kept.items()), "refused": refused, "problem": None, "job": None,
-        "found": None, "METHODS": METHODS, "usable": usable_methods(), "HALVES": HALVES, "chart": None, "fits": None,
+        "found": None, "METHODS": METHODS, "usable": usable_methods(), "HALVES": HALVES, "chart": None, "key": [],
+        "fits": None,
     }  # fmt: skip
     if not query.catalog:
         return context
@@ -208,7 +209,10 @@ def screen(query: Query, asked: Asked, refused: LoupeError | None) -> dict[str, 
             raise
         if found is None:
             return context | {"job": job}
-        context |= {"found": found, "chart": recall_chart(found, asked.bar)}
+        context |= {
+            "found": found, "chart": recall_chart(found, asked.bar),
+            "key": [(each.search, FILLS[each.search], "") for each in found],
+        }  # fmt: skip
     except LoupeError as problem_:
         context["problem"] = problem_
     return context

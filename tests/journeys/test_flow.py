@@ -334,6 +334,20 @@ def test_a_name_typed_and_entered_at_once_opens_what_is_found_for_it(page: Page)
     page.wait_for_url("**tool=search_knowledge_base**")
 
 
+def test_a_call_of_a_script_that_waits_for_an_answer_has_the_focus(page: Page) -> None:
+    page.goto("code?server=demo-flat")
+    page.locator("#code").fill("for i in range(2):\n    print(demo_flat__list_topics())")
+    press(page, "Control+Enter")
+    ask = page.locator(".code__a")
+    expect(ask).to_be_focused()
+    page.locator("#decide-call").focus()
+    press(page, "Enter")
+    expect(page.locator(".code__k")).to_contain_text("done")
+    expect(ask).to_be_focused()
+    page.locator("#decide-deny").click()
+    expect(ask).to_have_count(0)
+
+
 def test_a_copied_address_shows_the_form_as_it_was_filled_in(page: Page) -> None:
     page.goto("call/demo-flat?tool=search_knowledge_base")
     page.locator("#arguments input.inp").first.fill("refund & return")

@@ -260,7 +260,7 @@ def verdict(*pages: dict[str, Any], era: str = "modern", **facts: Any) -> Freshn
         )
         for raw in raws
     ]
-    given = {"changed_at_us": None, "connected": True, "now_us": AT, "tz": UTC} | facts
+    given = {"changed_at_us": None, "connected": True, "announced": True, "now_us": AT, "tz": UTC} | facts
     return list_freshness(snapshot, read.pages, hints, **given)
 
 
@@ -298,6 +298,12 @@ def test_ttl_zero_is_never_fresh_and_no_ttl_is_said_differently() -> None:
 def test_the_handshake_era_keeps_a_list_until_told_which_needs_a_connection() -> None:
     assert verdict({}, era="handshake").value == "until told"
     assert verdict({}, era="handshake", connected=False).state == "unknown"
+
+
+def test_a_server_that_announces_no_changes_leaves_unknown_how_long_its_list_holds() -> None:
+    found = verdict({}, era="handshake", announced=False)
+    assert (found.state, found.value, found.unit) == ("unknown", "unknown", "no list_changed either")
+    assert verdict({"ttlMs": 300_000}, announced=False).state == "fresh"
 
 
 def test_hints_of_a_wrong_type_are_shown_as_json_with_what_is_wrong() -> None:
