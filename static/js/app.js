@@ -684,10 +684,11 @@
     for (const it of held ? next : []) if (document.activeElement === document.body) it?.focus({ preventScroll: true });
   });
 
-  // A chosen item opens as a sheet over the foot of a narrow screen: its row must not be under it.
+  // A chosen item opens as a sheet over the foot of a narrow screen: its row must not be under it. A list that comes
+  // anew, by a refresh or the way back, begins at its top: the chosen row is brought into sight.
   const sheet = matchMedia("(max-width: 900px)");
   on("htmx:after:settle", (event) => {
-    if (event.target.id === "explain" && sheet.matches) $("#main tr.on, #main tr.frame--on")?.scrollIntoView({ block: "nearest" });
+    if (event.target.matches("body, #catalog") || (event.target.id === "explain" && sheet.matches)) $("#main tr.on, #main tr.frame--on")?.scrollIntoView({ block: "nearest" });
   });
 
   on("htmx:after:settle", refresh);

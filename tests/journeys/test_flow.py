@@ -281,6 +281,7 @@ def test_the_palette_finds_screens_tools_recordings_settings_and_says_when_it_fi
 def test_a_link_of_the_pane_to_another_event_chooses_its_row_and_keeps_the_focus(page: Page) -> None:
     page.goto("traces")
     page.locator("#main tr", has_text="Two refusals").get_by_role("link", name="Timeline").click()
+    page.wait_for_url("**session=**")
     expect(page.locator("tr.frame")).to_have_count(21)
     chosen = page.locator("tr.frame[aria-selected=true]")
     for key, row in (("e", "e15"), ("e", "e17"), ("e", "e19")):
@@ -318,6 +319,19 @@ def test_what_a_swap_took_away_leaves_the_focus_where_the_work_goes_on(page: Pag
     expect(page.locator("[data-finding]").first).to_be_focused()
     press(page, "r")
     expect(page.locator("#main tr.on")).to_be_focused()
+    last = page.locator("#main .tbl tbody tr").last
+    last.click()
+    page.wait_for_url("**tool=list_topics**")
+    with page.expect_response("**/refresh"):
+        press(page, "r")
+    expect(page.locator("#main tr.on")).to_be_in_viewport()
+    expect(page.locator("#explain h2").first).to_be_visible()
+    page.locator("#main .tbl tbody tr").first.click()
+    page.wait_for_url("**tool=list_invoices**")
+    page.go_back()
+    page.wait_for_url("**tool=list_topics**")
+    expect(last).to_have_attribute("aria-selected", "true")
+    expect(last).to_be_in_viewport()
 
 
 def test_a_name_typed_and_entered_at_once_opens_what_is_found_for_it(page: Page) -> None:
