@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import click
 
 from inspector import __version__
-from inspector.cli.terminal import print_document, printable, warn
+from inspector.cli.terminal import MOST_SAID, briefly, print_document, warn
 from inspector.errors import LoupeError
 
 COMMANDS = {
@@ -138,7 +138,7 @@ def _usage_remedy(problem: click.ClickException) -> str:
 def fail_with(problem: LoupeError) -> NoReturn:
     """Leave with one of our errors, its evidence (last stderr lines) first."""
     for line in problem.facts.get("stderr") or []:
-        warn(f"  stderr: {printable(line)}")
+        warn(f"  stderr: {briefly(line, MOST_SAID)}")
     fail(problem.layer, problem.message, problem.remedy, problem.exit_code, problem.as_json())
 
 
@@ -146,7 +146,7 @@ def fail(
     layer: str, message: str, remedy: str, code: int, document: dict[str, Any] | None = None
 ) -> NoReturn:
     """One sentence on stderr; with --json also one document on stdout."""
-    warn(" ".join(sentence(printable(text)) for text in (message, remedy) if text))
+    warn(" ".join(sentence(briefly(text, MOST_SAID)) for text in (message, remedy) if text))
     if "--json" in _before_dashes(sys.argv):
         print_document({"error": document or {"layer": layer, "message": message, "remedy": remedy}})
     sys.stdout.flush()

@@ -12,7 +12,7 @@ from inspector.cli.answering import Answerer
 from inspector.cli.listening import listened, with_extras
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
 from inspector.cli.raw import send_raw_frame
-from inspector.cli.terminal import print_document, printable, say, warn
+from inspector.cli.terminal import MOST_SAID, briefly, print_document, printable, say, warn
 from inspector.console import outcome
 from inspector.console.calls import call_headers, judged, read_arguments
 from inspector.console.checking import CHECK_S, Checker
@@ -217,8 +217,8 @@ def show(found: Outcome) -> None:
     if found.error is not None:
         error = found.error
         for line in error.facts.get("stderr") or []:
-            warn(f"  stderr: {printable(line)}")
-        warn(" ".join(sentence(printable(text)) for text in (error.message, error.remedy) if text))
+            warn(f"  stderr: {briefly(line, MOST_SAID)}")
+        warn(" ".join(sentence(briefly(text, MOST_SAID)) for text in (error.message, error.remedy) if text))
         return
     result = found.result or {}
     listed = next((result[key] for key in ("content", "contents", "messages") if key in result), None)

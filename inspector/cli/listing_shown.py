@@ -26,7 +26,7 @@ from inspector.catalog.report import (
 )
 from inspector.catalog.snapshot import Snapshot
 from inspector.catalog.tokens import load
-from inspector.cli.terminal import printable, say
+from inspector.cli.terminal import briefly, printable, say
 from inspector.console.worker import Worker
 from inspector.protocol import freshness, steps
 from inspector.protocol.eras import HANDSHAKE, Era
@@ -142,7 +142,7 @@ def show(document: dict[str, Any], noise: list[str]) -> None:
     server = document["server"] or {}
     totals = document["totals"]
     name = f"{server.get('name', 'unnamed server')} {server.get('version', '')}".strip()
-    say(f"{printable(name)} · {document['era']} {document['protocol_version']} · {document['transport']}")
+    say(f"{briefly(name)} · {document['era']} {document['protocol_version']} · {document['transport']}")
     pages = document["pages"]
     say(
         f"{many(totals['tools'], 'tool')} in {many(len(pages), 'page')}, {totals['wire_bytes']:,} B on the wire,"
@@ -169,7 +169,7 @@ def show(document: dict[str, Any], noise: list[str]) -> None:
     for tool in sorted(document["tools"], key=lambda tool: -tool["definition_bytes"]):
         count = f"{tool['tokens']['o200k_base']['definition']:>7,}" if "tokens" in tool else f"{'?':>7}"
         why = f"  cannot be used: {tool['broken']}" if "broken" in tool else ""
-        say(f"{tool['definition_bytes']:>9,} B {count} tok  {printable(tool['name'])}{why}")
+        say(f"{tool['definition_bytes']:>9,} B {count} tok  {briefly(tool['name'])}{why}")
 
 
 def many(count: int, noun: str) -> str:

@@ -11,11 +11,20 @@ from inspector.catalog.jsontext import compact_value
 
 _OURS: Final = "\n\t"
 """Controls that lay text out and do no more: whoever composes a line from a server's text calls `printable`."""
+MOST_SAID: Final = 2000
+"""Characters of a sentence or a line of stderr: the server may have chosen them."""
 
 
 def printable(text: str | None) -> str:
     """A server's text as one line: controls, line ends, BiDi and invisible characters, half surrogates as escapes."""
     return "(no name)" if text is None else _escaped(text, "")
+
+
+def briefly(text: str | None, most: int = 200) -> str:
+    """As `printable`, of a text that may have megabytes: so many characters, and how many more there are."""
+    if text is None or len(text) <= most:
+        return printable(text)
+    return f"{printable(text[:most])}… and {len(text) - most:,} more characters"
 
 
 def harmless(text: str) -> str:

@@ -319,6 +319,7 @@ def remedy_for(text: str) -> str:
     """The next thing to try for a failure of the conversation, by what it says."""
     low = text.lower()
     rows = (
+        ("iss mismatch", "Another authorization server answered than was asked (RFC 9207): do not trust that answer"),
         ("issuer", "Its metadata must name exactly the issuer it is found under (RFC 8414 §3.3): mend the server"),
         ("does not match expected", "Its `resource` must be this server's URL or a parent of it (RFC 9728 §3.3)"),
         ("registration", "Register a client there by hand, and put its client id into this server's settings"),

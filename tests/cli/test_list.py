@@ -200,12 +200,15 @@ def test_findings_are_listed_and_counted_unless_nobody_wants_them(tmp_path: Path
 
 def test_control_characters_of_a_server_do_not_reach_the_terminal(tmp_path: Path) -> None:
     script = tmp_path / "evil.jsonl"
-    tools = [{"name": "a\u001b[31mred\u202e", "inputSchema": {"type": "object"}}]
+    names = "a\u001b[31mred\u202e", "x" * 1_000_000
+    tools = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
     script.write_text(json.dumps({"jsonrpc": "2.0", "id": 10, "result": {"tools": tools}}) + "\n")
     out = loupe(tmp_path, "list", "--", sys.executable, str(SERVERS / "replay_lines.py"), str(script)).out
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert "a\\x1b[31mred\\u202e" in out
+    assert f"{'x' * 200}… and 999,800 more characters" in out
+    assert len(out) < 5_000
 
 
 def chaos(*faults: str) -> list[str]:

@@ -114,8 +114,9 @@ def test_a_document_that_is_passed_over_is_said_to_be(
     shared: Bench, places: dict[str, str], tmp_path: Path
 ) -> None:
     connection = refused(shared, f"{places['url']}/page-of-javascript/mcp", TokenStore(tmp_path / "t.json"))
-    with pytest.raises(AuthNeeded, match=r"iss mismatch: http://evil\.invalid"):
+    with pytest.raises(AuthNeeded, match=r"iss mismatch: http://evil\.invalid") as caught:
         connection.sign_in(visit([], "http://evil.invalid")).result(BOUND)
+    assert caught.value.remedy.startswith("Another authorization server answered than was asked")
     assert connection.auth is not None
     said = [(step.what, step.said, step.ok) for step in connection.auth.steps[1:3]]
     why = (
