@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,8 +21,11 @@ from inspector.wire.connection import CONNECTED
 
 ROOT = Path(__file__).resolve().parents[2]
 ORIGIN = "http://127.0.0.1:8006"
-QUICK = Timeouts(probe=2.0, connect=20.0, call=20.0, close=0.5)
-IN_VAIN = Timeouts(probe=0.5, connect=1.0, call=20.0, close=0.5)
+PATIENT = Timeouts(probe=60.0, connect=90.0, call=60.0, close=10.0)
+IN_VAIN = {
+    "mute": Timeouts(probe=0.5, connect=1.0, call=20.0, close=0.5),
+    "mute_on_probe": replace(PATIENT, probe=1.0),
+}
 """For a server that never says a word: no wait for it is long enough."""
 WHOSE = {"peer": ("server", "peer"), "console": ("Loupe",)}
 
@@ -78,9 +82,7 @@ def test_a_fault_at_the_start_or_in_a_list_is_told_and_harms_no_more_than_it_mus
     name = fault.split("=")[0]
     argv = (sys.executable, "-m", "inspector.demo.chaos", "--fault", fault)
     key = desk.console.servers_file.add(
-        ServerSpec(
-            name, argv=argv, env={"PYTHONPATH": str(ROOT)}, timeouts=IN_VAIN if name == "mute" else QUICK
-        )
+        ServerSpec(name, argv=argv, env={"PYTHONPATH": str(ROOT)}, timeouts=IN_VAIN.get(name, PATIENT))
     )
     start = desk.console.journal.last_seq
     problem: LoupeError | None = None
