@@ -656,6 +656,7 @@
   let held = false;
   let focusedId = "";
   let neighbours = [];
+  let chosen = "";
   let list = null;
 
   on("htmx:before:request", () => {
@@ -674,6 +675,7 @@
     focusedId = active?.id ?? "";
     const row = active?.closest?.("tr");
     list = active?.closest?.("[data-follow]") ?? null;
+    chosen = $("#main tr.on")?.id;
     neighbours = [row?.nextElementSibling?.id, row?.previousElementSibling?.id];
   });
 
@@ -689,6 +691,9 @@
   const sheet = matchMedia("(max-width: 900px)");
   on("htmx:after:settle", (event) => {
     if (event.target.matches("body, #catalog") || (event.target.id === "explain" && sheet.matches)) $("#main tr.on, #main tr.frame--on")?.scrollIntoView({ block: "nearest" });
+    // Rows with their tokens were asked for before a click chose another.
+    const row = event.target.matches("[id^=rows-]") && document.getElementById(chosen);
+    if (row && !isOn(row)) select(row);
   });
 
   on("htmx:after:settle", refresh);

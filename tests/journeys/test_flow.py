@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 
+import psutil
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from inspector.web.keys import COLUMN, FRAME, OF
 
@@ -306,7 +308,25 @@ def test_a_link_of_the_pane_to_another_event_chooses_its_row_and_keeps_the_focus
     expect(page.locator("#error-after")).to_be_focused()
 
 
-def test_what_a_swap_took_away_leaves_the_focus_where_the_work_goes_on(page: Page) -> None:
+@contextmanager
+def counting_held(running: Running) -> Iterator[Callable[[], None]]:
+    """Tokens are not counted before what this gives is called."""
+    children = psutil.Process(running.process.pid).children()
+    workers = [each for each in children if "anyio.to_process" in each.cmdline()]
+
+    def go_on() -> None:
+        for each in workers:
+            each.resume()
+
+    for each in workers:
+        each.suspend()
+    try:
+        yield go_on
+    finally:
+        go_on()
+
+
+def test_what_a_swap_took_away_leaves_the_focus_where_the_work_goes_on(page: Page, running: Running) -> None:
     """A button in a box that closes, a finding of a list that is asked for again: never nowhere."""
     page.goto("replay?to=demo-flat")
     page.locator("#ignore-box > summary").focus()
@@ -324,9 +344,11 @@ def test_what_a_swap_took_away_leaves_the_focus_where_the_work_goes_on(page: Pag
     name = far.locator("td").nth(1).inner_text().split()[0]
     far.click()
     page.wait_for_url(f"**tool={name}&**")
-    with page.expect_response("**/tools/rows?**"):  # once its tokens are counted
+    with counting_held(running) as go_on:
         press(page, "r")
-    expect(far.locator("td").nth(3)).to_have_text(re.compile(r"\d"))
+        expect(far.locator("td").nth(3)).not_to_have_text(re.compile(r"\d"))
+        go_on()
+        expect(far.locator("td").nth(3)).to_have_text(re.compile(r"\d"))
     expect(far).to_have_attribute("aria-selected", "true")
     expect(far).to_be_in_viewport()
     expect(page.locator("#explain h2").first).to_be_visible()
@@ -336,6 +358,48 @@ def test_what_a_swap_took_away_leaves_the_focus_where_the_work_goes_on(page: Pag
     page.wait_for_url(f"**tool={name}&**")
     expect(far).to_have_attribute("aria-selected", "true")
     expect(far).to_be_in_viewport()
+
+
+def test_tokens_that_come_late_take_nothing_from_what_was_chosen_meanwhile(
+    page: Page, running: Running
+) -> None:
+    page.goto("catalog/demo-flat/tools?tool=create_invoice")
+    far = page.locator("#main .tbl tbody tr").nth(24)
+    tokens = far.locator("td").nth(3)
+    expect(tokens).to_have_text(re.compile(r"\d"))
+    name = far.locator("td").nth(1).inner_text().split()[0]
+    held: list[Route] = []
+    with counting_held(running) as go_on:
+        press(page, "r")
+        expect(tokens).not_to_have_text(re.compile(r"\d"))
+        page.route("**/tools/detail?**", lambda route: held.append(route))
+        with page.expect_request("**/tools/detail?**"):
+            far.click()
+        go_on()
+        expect(tokens).to_have_text(re.compile(r"\d"))
+    expect(far).to_have_attribute("aria-selected", "true")
+    assert len(held) == 1
+    held[0].continue_()
+    page.unroute("**/tools/detail?**")
+    expect(page.locator("#explain h2").first).to_have_text(name)
+    expect(page.locator("#main tr.on")).to_have_count(1)
+
+
+def test_a_list_that_somebody_else_asked_for_anew_keeps_what_was_chosen_here(page: Page) -> None:
+    page.goto("catalog/demo-flat/tools?tool=create_invoice")
+    far = page.locator("#main .tbl tbody tr").nth(24)
+    name = far.locator("td").nth(1).inner_text().split()[0]
+    far.click()
+    expect(page.locator("#explain h2").first).to_have_text(name)
+    page.evaluate("document.querySelector('#catalog').dataset.before = ''")
+    with closing(page.context.new_page()) as other:
+        other.goto("catalog/demo-flat/tools")
+        with other.expect_response("**/tools/refresh"):
+            press(other, "r")
+    expect(page.locator("#catalog")).not_to_have_attribute("data-before", "")
+    page.bring_to_front()
+    expect(page.locator("#explain h2").first).to_have_text(name)
+    expect(far).to_have_attribute("aria-selected", "true")
 
 
 def test_a_name_typed_and_entered_at_once_opens_what_is_found_for_it(page: Page) -> None:
