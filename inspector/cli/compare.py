@@ -12,6 +12,7 @@ from inspector.catalog.difference.comparing import Difference, compare, distinct
 from inspector.catalog.difference.html import html
 from inspector.catalog.difference.markdown import markdown
 from inspector.catalog.difference.report import document
+from inspector.cli.doing import doing
 from inspector.cli.options import TargetCommand, target_options
 from inspector.cli.output import write
 from inspector.cli.sides import read, sources
@@ -39,7 +40,8 @@ def compare_(
     sides = distinct([side for source in named for side in read(source, options)])
     if len(sides) < 2:
         raise UsageError("A comparison needs two catalogs", "Write: mcp-loupe compare OLD NEW")
-    differences = compare(sides)
+    with doing("comparing"):
+        differences = compare(sides)
     write(_report(differences, "json" if options["as_json"] else form or "md"), output)
     return int(fail_on is not None and _fails(differences, fail_on))
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from inspector.cli.doing import doing
 from inspector.cli.lab import read_registry
 from inspector.cli.options import TargetCommand, target_options
 from inspector.cli.terminal import print_document, printable, say, warn
@@ -53,7 +54,8 @@ def evaluate_(
     registry, _ = read_registry(catalog, options)
     known = {} if contexts is None else read_contexts(contexts)
     weigher = Weigher()
-    found = [evaluate(method_of(name), registry, asked, known, weigher) for name in names]
+    with doing(f"searching for {len(asked):,} tasks"):
+        found = [evaluate(method_of(name), registry, asked, known, weigher) for name in names]
     absent = [name for name in METHODS if every and name not in names]
     _print(found, absent, options["as_json"])
     return int(min_recall is not None and any((each.recall(5) or 0) < min_recall for each in found))

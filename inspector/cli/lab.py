@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspector.catalog.snapshot import Snapshot
+from inspector.cli.doing import doing
 from inspector.cli.sides import Source, listed, sources
 from inspector.cli.terminal import printable, warn
 from inspector.console.lab_catalogs import LOCK, read_catalogs
@@ -34,9 +35,10 @@ def read_registry(
         for label, snapshot, connection in _listed(source, options, keep_open):
             taken = [server.key for server in found.servers]
             measured = not (source.path is not None and snapshot.transport == LOCK)
-            server = read_server(
-                snapshot, label, taken=taken, kept_for=kept_for, measured=measured, received_at_us=now_us
-            )
+            with doing(f"reading {printable(label)}"):
+                server = read_server(
+                    snapshot, label, taken=taken, kept_for=kept_for, measured=measured, received_at_us=now_us
+                )
             found.servers.append(server)
             if connection is not None:
                 found.connections[server.key] = connection

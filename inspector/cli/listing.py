@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from inspector.catalog.providers import PROVIDERS, models
+from inspector.cli.doing import doing
 from inspector.cli.options import TargetCommand, connected, spec_of, target_options
 from inspector.cli.terminal import print_document, printable, warn
 from inspector.errors import PeerError, UsageError
@@ -60,9 +61,10 @@ def list_(
         connection.begin_close()
         from inspector.cli import listing_shown as shown
 
-        weighed = shown.weigh(
-            snapshots, connection.portal, tokens=not uncounted, findings=not silent, off=off
-        )
+        with doing("weighing the catalog"):
+            weighed = shown.weigh(
+                snapshots, connection.portal, tokens=not uncounted, findings=not silent, off=off
+            )
     document = shown.describe(connection, snapshots, *weighed, models()[model] if model else None)
     if exact is not None:
         from inspector.cli.exact import exact as counted
@@ -89,7 +91,8 @@ def _get_ready(*, tokens: bool, silent: bool) -> None:
 
 
 def _list(connection: Connection, what: str) -> Snapshot:
-    found = connection.run(walk, connection, what, "user", timeout=LIST_S)
+    with doing(f"listing {what}"):
+        found = connection.run(walk, connection, what, "user", timeout=LIST_S)
     if found.problem:
         warn(f"{printable(found.problem)}.")
     if found.error is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from inspector.cli.doing import doing
 from inspector.cli.terminal import printable, warn
 from inspector.errors import UsageError
 from inspector.settings.commands import command_name
@@ -151,9 +152,10 @@ def connected(
     paths = Paths.locate(options["data_dir"])
     show = show_address if options["sign_in"] else None
     redact = not options["no_redact"]
-    with direct(
-        spec, paths, record=record, redact=redact, sign_in=show, say=_tell, meanwhile=meanwhile
-    ) as connection:
+    opened = direct(spec, paths, record=record, redact=redact, sign_in=show, say=_tell, meanwhile=meanwhile)
+    with ExitStack() as stack:
+        with doing(f"connecting to {printable(spec.name)}"):
+            connection = stack.enter_context(opened)
         yield connection
 
 
@@ -163,7 +165,7 @@ def _tell(text: str) -> None:
 
 def show_address(address: str) -> None:
     """Where to sign in, on stderr; a browser is opened when a person sits at the terminal."""
-    click.echo(f"Sign in at {printable(address)}", err=True)
+    warn(f"Sign in at {printable(address)}")
     if os.isatty(0) and os.isatty(2):
         import webbrowser
 

@@ -13,6 +13,7 @@ import click
 from inspector.catalog.difference.side import SERVER, TRACE, Side, side_of
 from inspector.catalog.snapshot import TOOLS
 from inspector.catalog.tokens import load
+from inspector.cli.doing import doing
 from inspector.cli.options import connected, with_options
 from inspector.cli.terminal import printable, warn
 from inspector.console.listed import snapshot_of
@@ -67,7 +68,8 @@ def read(source: Source, options: dict[str, Any]) -> list[Side]:
     if source.spec is not None:
         return [_listed(source.label, source.spec, options)]
     assert source.path is not None
-    found = read_file(source.path)
+    with doing(f"reading {printable(source.label)}"):
+        found = read_file(source.path)
     for note in dict.fromkeys([note for side in found if side.source == TRACE for note in side.notes]):
         warn(f"{source.path}: {note}.")
     return found
@@ -88,7 +90,8 @@ def _listed(label: str, spec: ServerSpec, options: dict[str, Any]) -> Side:
     with listed(label, spec, options) as (connection, found):
         connection.begin_close()
         notes = [found.problem] if found.problem else []
-        return side_of(snapshot_of(connection, found), label, SERVER, notes=notes)
+        with doing(f"weighing {printable(label)}"):
+            return side_of(snapshot_of(connection, found), label, SERVER, notes=notes)
 
 
 @contextmanager
@@ -99,7 +102,8 @@ def listed(label: str, spec: ServerSpec, options: dict[str, Any]) -> Iterator[tu
     spec = with_options(spec, {**options, **unfit})
     require_resolved(spec)
     with connected(spec, options, load) as connection:
-        found = connection.run(walk, connection, TOOLS, "user", timeout=LIST_S)
+        with doing(f"listing {printable(label)}"):
+            found = connection.run(walk, connection, TOOLS, "user", timeout=LIST_S)
         if found.error is not None:
             raise found.error
         if found.problem:

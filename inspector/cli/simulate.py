@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from inspector.catalog.providers import PROVIDERS
+from inspector.cli.doing import doing
 from inspector.cli.lab import read_registry
 from inspector.cli.options import TargetCommand, target_options
 from inspector.cli.output import write_file
@@ -137,11 +138,12 @@ def _simulate(
         flat_registry, _ = read_registry([scenario.baseline], apart, kept_for=access.name)
         if argv is not None:
             meta["argv"] = argv
-    flat = flat_of(setting, flat_registry)
     policy = policy_of(scenario.auto)
-    runs, not_run = run_all(
-        chosen, setting, registry, flat, policy, scenario.expect, scenario.choices, scenario.known
-    )
+    with doing("playing the strategies"):
+        flat = flat_of(setting, flat_registry)
+        runs, not_run = run_all(
+            chosen, setting, registry, flat, policy, scenario.expect, scenario.choices, scenario.known
+        )
     if options["record"] is not None and keep_open is not None:
         for connection in connections.values():
             record_runs(connection, scenario, runs)

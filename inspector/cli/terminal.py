@@ -8,6 +8,7 @@ import sys
 from typing import Any, Final, TextIO
 
 from inspector.catalog.jsontext import compact_value
+from inspector.cli.doing import LINE
 
 _OURS: Final = "\n\t"
 """Controls that lay text out and do no more: whoever composes a line from a server's text calls `printable`."""
@@ -75,4 +76,5 @@ def _json_escape(match: re.Match[str]) -> str:
 def _put(stream: TextIO, text: str) -> None:
     """At once, whatever the stream's encoding: a terminal that is not UTF-8 gets escapes, not our failure."""
     encoding = stream.encoding or "utf-8"
-    print(text.encode(encoding, "backslashreplace").decode(encoding), end="", file=stream, flush=True)
+    with LINE.away():
+        print(text.encode(encoding, "backslashreplace").decode(encoding), end="", file=stream, flush=True)
