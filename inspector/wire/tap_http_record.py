@@ -94,7 +94,9 @@ class Exchanges:
     def sent(self, payload: bytes) -> None:
         if self._asking is not None:
             self._asking.size += len(payload)
-            if not self._asking.unsent:
+            if (
+                not self._asking.unsent and not self._asking.seq
+            ):  # else an early answer had it recorded as it was
                 self._asking.unsent = self._hold(self._asking.body, payload)
 
     def asked_whole(self) -> None:

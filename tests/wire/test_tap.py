@@ -644,6 +644,24 @@ def test_bodies_that_are_not_whole_are_held_up_to_a_bound_and_what_was_not_recor
     assert [event.body["bytes"] for event in kept if event.t == "http"] == [181, 78, 78]
 
 
+def test_what_is_sent_after_an_early_answer_takes_no_room_from_the_bodies_of_others() -> None:
+    """The request was recorded with what had come; the rest was held for ever, its room lost to every later body."""
+    kept: list[Event] = []
+    record = TapRecord(Journal(kept.append), {"label": "x"})
+    http = HttpRecord(record, "http://h")
+    client = http.connection()
+    client.asked(Head(("POST", "/mcp", "HTTP/1.1"), []))
+    client.sent(b"begun")
+    client.answering(Head(("HTTP/1.1", "413", "Too Large"), []))
+    client.sent(b"and never read")
+    client.asked_whole()
+    client.answered()
+    client.close()
+    record.flush()
+    assert http.held == 0
+    assert [event.raw for event in kept if event.raw] == [b"begun"]
+
+
 def test_the_old_http_and_sse_transport_comes_through(tmp_path: Path, bench: Bench) -> None:
     server = subprocess.Popen(
         [sys.executable, Path(__file__).parent / "sse_server.py"],
