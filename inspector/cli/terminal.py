@@ -9,6 +9,7 @@ from typing import Any, Final, TextIO
 
 from inspector.catalog.jsontext import compact_value
 from inspector.cli.doing import LINE
+from inspector.protocol.clipping import clipped
 
 _OURS: Final = "\n\t"
 """Controls that lay text out and do no more: whoever composes a line from a server's text calls `printable`."""
@@ -23,9 +24,7 @@ def printable(text: str | None) -> str:
 
 def briefly(text: str | None, most: int = 200) -> str:
     """As `printable`, of a text that may have megabytes: so many characters, and how many more there are."""
-    if text is None or len(text) <= most:
-        return printable(text)
-    return f"{printable(text[:most])}… and {len(text) - most:,} more characters"
+    return printable(None if text is None else clipped(text, most))
 
 
 def harmless(text: str) -> str:

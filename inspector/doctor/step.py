@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from inspector.protocol.clipping import clipped
 from inspector.wire.events import Event
 
 MOST_SAID: Final = 2000
@@ -29,8 +30,7 @@ class Step:
         for name in ("evidence", "remedy"):
             said = getattr(self, name)
             if len(said) > MOST_SAID:
-                cut = f"{said[:MOST_SAID]}… and {len(said) - MOST_SAID:,} more characters."
-                object.__setattr__(self, name, cut)
+                object.__setattr__(self, name, f"{clipped(said, MOST_SAID)}.")
 
     def as_json(self) -> dict[str, Any]:
         found: dict[str, Any] = {

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from inspector.protocol.clipping import clipped
 from inspector.trace.exporting import Fields, count, pairs, text
 from inspector.trace.rows import escaped
-from inspector.trace.spans import CONTENT, LONG, OPEN_MOST, Span, Spans, at_ns, clipped, id_of
+from inspector.trace.spans import CONTENT, LONG, OPEN_MOST, Span, Spans, at_ns, id_of
 
 Value = str | int | float | bool | list[str]
 

@@ -15,6 +15,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from inspector.protocol import eras
+from inspector.protocol.clipping import clipped
 from inspector.trace.exporting import Fields, count, pairs, text
 from inspector.trace.redact.names import MARKER
 from inspector.trace.rows import escaped
@@ -261,11 +262,6 @@ def id_of(value: Any) -> str:
 
 def _content(value: Any) -> str:
     return clipped(json.dumps(value, ensure_ascii=False, separators=(",", ":")), CONTENT)
-
-
-def clipped(found: str, most: int) -> str:
-    """At most so many characters, and how many more there were."""
-    return found if len(found) <= most else f"{found[:most]}… and {len(found) - most:,} more characters"
 
 
 def at_ns(event: Fields) -> int:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from inspector.catalog.difference.change import BREAKING, CAUTION, FINE, KINDS, SEVERITIES
 from inspector.catalog.difference.comparing import ADDED, CHANGED, REMOVED, RENAMED, SAME, Row
 from inspector.catalog.difference.side import Side
+from inspector.protocol.clipping import clipped
 from inspector.web.compare_sides import LETTERS
 from inspector.web.compare_work import Compared, End
 
@@ -130,19 +131,15 @@ class Line:
     @property
     def name(self) -> str | None:
         """As much of the tool's name as a row has room for."""
-        return None if self.row.name is None else shortened(self.row.name)
+        return None if self.row.name is None else clipped(self.row.name, LONGEST)
 
     @property
     def renamed_to(self) -> str:
-        return shortened(self.row.renamed_to or "")
+        return clipped(self.row.renamed_to or "", LONGEST)
 
 
 LONGEST: Final = 200
 """Characters of a name in a row, and in an address; they stand in a page several times."""
-
-
-def shortened(name: str) -> str:
-    return name if len(name) <= LONGEST else f"{name[:LONGEST]}… and {len(name) - LONGEST:,} more characters"
 
 
 def key_of(name: str | None) -> str:

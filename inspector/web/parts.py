@@ -10,6 +10,7 @@ from typing import Final
 from inspector.catalog import jsontext
 from inspector.catalog.jsontree import Children, Document, Span
 from inspector.errors import UsageError
+from inspector.protocol.clipping import clipped
 from inspector.web.places import read_place
 from inspector.web.result_text import DECODER, members_of
 from inspector.web.results import TABLE_COLUMNS, Contents, Table, Text, cell_of
@@ -118,11 +119,7 @@ def _bounded(contents: Contents) -> Contents:
     def fact(text: str) -> str:
         nonlocal room
         room -= len(text)
-        return (
-            text
-            if room > 0 or len(text) < LEAST
-            else f"{text[:LEAST]}… {len(text) - LEAST:,} more characters"
-        )
+        return text if room > 0 else clipped(text, LEAST)
 
     items = tuple(
         [

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from inspector.catalog import jsontext
 from inspector.catalog.jsontree import Document, Path
 from inspector.console.outcome import Outcome
+from inspector.protocol.clipping import clipped
 from inspector.web.places import place
 from inspector.web.result_text import (
     DECODER,
@@ -364,11 +365,7 @@ def _word(raw: str, name: str) -> str:
 
 def short(text: str) -> str:
     """A text that stands in a line, its end counted when it is too long for one."""
-    return (
-        text
-        if len(text) <= LINE_CHARS
-        else f"{text[:LINE_CHARS]}… {len(text) - LINE_CHARS:,} more characters"
-    )
+    return clipped(text, LINE_CHARS)
 
 
 def decoded(data: Any) -> bytes | None:
