@@ -110,9 +110,8 @@ class Exchange:
     def when_cancelled(self, ask: Ask, raw: bytes) -> None:
         headed = threading.Lock()
 
-        def answer() -> (
-            None
-        ):  # on the thread of the cancellation, whose connection must not end with this one
+        def answer() -> None:
+            # On the thread of the cancellation, whose connection must not end with this one.
             with headed, suppress(OSError, ValueError):
                 self.chunk(event(raw))
                 self.chunk(b"")
